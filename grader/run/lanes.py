@@ -90,7 +90,14 @@ def uninterrupted() -> Iterator[None]:
 
 
 class LaneLost(Exception):
-    """A process of our own ended in the middle of a job: something killed it, or memory ran out."""
+    """A process of our own ended in the middle of a job: something killed it, or memory ran out.
+
+    `code` is its exit code, or below 0 the signal that ended it.
+    """
+
+    def __init__(self, words: str, code: int = 0) -> None:
+        super().__init__(words)
+        self.code = code
 
 
 def in_lanes(
@@ -126,16 +133,18 @@ def in_lanes(
                 try:
                     result: Result | Exception = connection.recv()
                 except (EOFError, OSError):
-                    result = LaneLost(f"the process that was doing it has ended: {lane.end()}")
-                    open_one()
+                    code = lane.end() or 0
+                    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+                    result = LaneLost(f"the process that was doing it has ended: {how}", code)
                 else:
                     lane.done += 1
                     if lane.done < most and lane.take(left):
                         lanes[connection] = lane
                     else:
                         lane.end()
-                        open_one()
                 yield job, result
+                if connection not in lanes:
+                    open_one()
     finally:
         for lane in lanes.values():
             lane.end()
@@ -171,16 +180,15 @@ class _Lane(Generic[Job]):
         with suppress(BrokenPipeError):  # it has ended: waiting for its answer will show that
             self.connection.send(job)
 
-    def end(self) -> str:
-        """End the process; returns how it ended."""
+    def end(self) -> int | None:
+        """End the process; returns its exit code."""
         self.connection.close()
         self._work.close()
         self._process.join(self._farewell)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-        code = self._process.exitcode
-        return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return self._process.exitcode
 
 
 def _serve(connection: Connection, others: Sequence[Connection], work: Work[Any, Any]) -> None:

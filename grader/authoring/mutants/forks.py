@@ -7,26 +7,22 @@ torch may be forked. Submissions run in workers.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import resource
-import select
 import signal
-import sys
 import threading
-import time
-from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from grader.run.lanes import uninterrupted
+from grader.run.lanes import LaneLost, in_lanes
 
 Job = TypeVar("Job")
 
 _WALL = 10  # on a busy machine, a job may take this many times its CPU time
-_CHUNK = 1 << 16
+_LATE = (signal.SIGPROF, signal.SIGALRM)  # what ends a job that took too long
 
 
 class Lost(Enum):
@@ -44,121 +40,64 @@ class Bounds:
     memory: int
 
 
-@dataclass
-class _Fork:
-    """One process and its output so far."""
-
-    job: Any
-    pid: int
-    deadline: float
-    output: bytes = b""
-
-
 def in_forks(
     jobs: Iterable[Job], work: Callable[[Job], Any], bounds: Callable[[], Bounds], *, lanes: int = 1
 ) -> Generator[tuple[Job, Any], None, None]:
     """Each job with the result of `work`, or with how it was lost, in the order of completion.
 
-    `work` runs in a fork of this process, made when the job starts; its result must be JSON. There
-    are `lanes` forks at once. Closing the iterator ends them all. This process must have only one
-    thread, because a fork has no other.
+    `work` runs in a fork of this process, made when the job starts. There are `lanes` forks at
+    once. Closing the iterator ends them all. This process must have only one thread, because a fork
+    has no other.
     """
     if threading.active_count() != 1:
         raise RuntimeError("a process with several threads cannot be forked safely")
-    left = iter(jobs)
-    running: dict[int, _Fork] = {}
-    poll = select.poll()
-    try:
-        while True:
-            while len(running) < lanes:
-                job = next(left, None)
-                if job is None:
-                    break
-                with uninterrupted():  # Python drops a Ctrl-C that comes while it forks
-                    end, fork = _forked(job, work, bounds())
-                    running[end] = fork
-                    poll.register(end, select.POLLIN)
-            if not running:
-                return
-            first = min(fork.deadline for fork in running.values()) - time.monotonic()
-            ready = poll.poll(max(0.0, first) * 1000 + 1)
-            for end, _ in ready:
-                fork = running[end]
-                chunk = os.read(end, _CHUNK)
-                fork.output += chunk
-                if not chunk:
-                    poll.unregister(end)
-                    del running[end]
-                    os.close(end)
-                    yield fork.job, _result(fork)
-            now = time.monotonic()
-            for end, fork in list(running.items()):
-                if now > fork.deadline:
-                    poll.unregister(end)
-                    del running[end]
-                    os.close(end)
-                    _end(fork)
-                    yield fork.job, Lost.TIMED_OUT
-    finally:
-        for end, fork in running.items():
-            os.close(end)
-            _end(fork)
+    started: dict[int, Job] = {}  # by number: no job can be sent, but its fork finds it here
+
+    def numbers() -> Iterator[int]:
+        for number, job in enumerate(jobs):
+            started[number] = job
+            yield number
+
+    def fork() -> _Fork:
+        return _Fork(lambda number: work(started[number]), bounds())
+
+    with closing(in_lanes(lanes, numbers(), fork, most=1, farewell=0)) as done:
+        for number, result in done:
+            if isinstance(result, Exception):
+                is_late = isinstance(result, LaneLost) and -result.code in _LATE
+                result = Lost.TIMED_OUT if is_late else Lost.CRASHED
+            yield started.pop(number), result
 
 
-def _forked(job: Job, work: Callable[[Job], Any], bounds: Bounds) -> tuple[int, _Fork]:
-    ours, theirs = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid == 0:
-        _be_fork(theirs, job, work, bounds)
-    os.close(theirs)
-    return ours, _Fork(job, pid, time.monotonic() + bounds.seconds * _WALL)
+@dataclass(frozen=True)
+class _Fork:
+    """Does one job within its bounds, and prints nothing."""
 
+    work: Callable[[int], Any]
+    bounds: Bounds
 
-def _be_fork(end: int, job: Job, work: Callable[[Job], Any], bounds: Bounds) -> None:
-    """Do the job and exit, without running any of the parent's exit code."""
-    code = 1
-    try:
+    def __call__(self, number: int) -> Any:
         gc.disable()  # a collection would touch, and so copy, all shared memory
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends us
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(silence, stream)
-        _limit(bounds)
-        output = json.dumps(work(job)).encode()
-        while output:
-            output = output[os.write(end, output) :]
-        code = 0
-    except BaseException:  # noqa: BLE001 - the parent sees that the job is lost
-        pass
-    finally:
-        os._exit(code)
+        self._limit()
+        return self.work(number)
 
+    def _limit(self) -> None:
+        """Let the system end this process if it exceeds the bounds."""
+        seconds = self.bounds.seconds
+        for timer, late, most in (
+            (signal.ITIMER_PROF, signal.SIGPROF, seconds),
+            (signal.ITIMER_REAL, signal.SIGALRM, seconds * _WALL),
+        ):
+            signal.signal(late, signal.SIG_DFL)
+            signal.setitimer(timer, most)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = int(file.read().split()[0])
+        most_bytes = pages * os.sysconf("SC_PAGE_SIZE") + self.bounds.memory
+        resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
 
-def _limit(bounds: Bounds) -> None:
-    """Let the system end this process if it exceeds the bounds."""
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, bounds.seconds)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with open("/proc/self/statm", encoding="ascii") as file:
-        pages = int(file.read().split()[0])
-    most = pages * os.sysconf("SC_PAGE_SIZE") + bounds.memory
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-def _result(fork: _Fork) -> Any:
-    """The result of the ended process, or how it was lost."""
-    _, status = os.waitpid(fork.pid, 0)
-    if os.WIFSIGNALED(status):
-        is_late = os.WTERMSIG(status) == signal.SIGPROF
-        return Lost.TIMED_OUT if is_late else Lost.CRASHED
-    with suppress(ValueError):
-        return json.loads(fork.output)
-    return Lost.CRASHED
-
-
-def _end(fork: _Fork) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(fork.pid, signal.SIGKILL)
-    os.waitpid(fork.pid, 0)
+    def close(self) -> None:
+        """Nothing to close."""
