@@ -21,16 +21,11 @@ from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
 from nbgrader.utils import determine_grade, is_solution
 from traitlets import Bool
 
-from grader.classes.grading import (
-    TIMELESS,
-    expect_sound,
-    restore_notebook,
-    verdict_on,
-    with_locked_engine,
-)
+from grader.classes.grading import expect_sound, with_locked_engine
 from grader.classes.late import in_utc, lateness
 from grader.classes.nbgrader.feedback import put_verdict
 from grader.classes.nbgrader.gradebook import FILE, keep_seed
+from grader.classes.nbgrader.grading import TIMELESS, restore_notebook, verdict_on
 from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted, time_of
 from grader.classes.nbgrader.types import NotebookVerdict, ReleasedCell
 from grader.engine import Engine

@@ -1,90 +1,32 @@
-"""Grades a class's submissions: connects the engine, the notebooks and nbgrader's gradebook."""
+"""Grades the submissions of a class, whoever keeps the results: side by side, and only if sound."""
 
 from __future__ import annotations
 
 import gc
-import json
 import os
 import platform
-import shutil
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from datetime import datetime
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
+from typing import Generic, TypeVar
 
-from grader.classes.late import in_utc, lateness
-from grader.classes.nbgrader.course import CONFIG
-from grader.classes.nbgrader.feedback import (
-    notebook_verdict,
-    put_verdict,
-    unknown_verdict,
-    unreadable_verdict,
-)
-from grader.classes.nbgrader.gradebook import (
-    GradebookEntry,
-    ReleasedNotebook,
-    read_deadlines,
-    read_released,
-    write_entries,
-)
-from grader.classes.nbgrader.restore import Restored, restored
-from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted
-from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
-from grader.classes.sharing.earned import Earned
 from grader.classes.unlocked import way_out
 from grader.engine import Engine, Request, with_engine
-from grader.read.course_file import assignment_named
-from grader.read.files import name_in_text, write_whole
-from grader.read.progress import make_memory_folder
-from grader.read.submission import parse_cells
 from grader.run.lanes import LaneLost, can_fork, give_back_memory, in_lanes
 from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError, SubmissionFileError, writing
+from grader.types.errors import KitError
 from grader.types.submission import Submission
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-TIMELESS = "timestamp.txt does not say when it was submitted, so it does not count as late."
-_READ_ONLY = 0o444
 _INCOMPLETE = (
     "nothing was graded: this machine ({machine}) has no complete lock, missing: {missing}; one "
     "student's code could read or change the work and the points of others. {way_out}; or add "
     "{option} if you trust all students"
 )
 _COLLECTED = 10  # submissions between two garbage collections
-
-
-def verdict_on(
-    engine: Engine,
-    course: Course,
-    seed: int,
-    found: Submitted,
-    released: Sequence[ReleasedCell],
-    notes: Sequence[str],
-    earned: Earned | None = None,
-) -> NotebookVerdict:
-    """Grade the stages that have a cell among the `released`.
-
-    The submitted code is graded unchanged, as by `grade --submission`. `earned` holds the class's
-    results so far; `notes` say what was unusual. Raises KitError if the course's points have
-    changed since the release.
-    """
-    stages = released_stages(course, released)
-    try:
-        if found.file is None:
-            raise SubmissionFileError(" ".join(found.notes))
-        cells = parse_cells(found.data, found.file.name)
-    except SubmissionFileError:
-        return unreadable_verdict(
-            [(*cell_ids(stage, released), stage.points) for stage in stages], notes
-        )
-    submission = Submission(found.file.name, {}, cells=cells)
-    report = engine.grade(Request(submission, stages, seed), shared=earned)
-    return notebook_verdict(report, {s.slug: cell_ids(s, released) for s in stages}, notes)
 
 
 def with_locked_engine(
@@ -226,239 +168,3 @@ class LaneWork(Generic[Job, Result]):
     def close(self) -> None:
         """Close what only this process uses."""
         self._engine.interpreter.close()
-
-
-def restore_notebook(found: Submitted, released: Sequence[ReleasedCell]) -> Restored:
-    """The submission as a notebook that nbgrader can work on, and notes on what was unusual."""
-    result = restored(found.data, released)
-    notes = result.notes if found.file is not None else ()
-    return Restored(result.notebook, (*found.notes, *notes))
-
-
-def cell_ids(stage: Stage, released: Sequence[ReleasedCell]) -> tuple[str, str]:
-    """The grade_ids of a stage's graded cell and of its answer's, as they were released."""
-    there = {cell.grade_id for cell in released}
-    name = next(name for name in (*stage.formerly, stage.slug) if name in there)
-    return name, f"{name}-code"
-
-
-def released_stages(course: Course, released: Sequence[ReleasedCell]) -> tuple[Stage, ...]:
-    """The stages with a graded cell among the `released`. Raises KitError."""
-    points = {cell.grade_id: cell.points for cell in released if cell.points is not None}
-    stages = tuple(
-        stage for stage in course.stages if points.keys() & {stage.slug, *stage.formerly}
-    )
-    for stage in stages:
-        worth = points[cell_ids(stage, released)[0]]
-        if worth != stage.points:
-            raise KitError(
-                f"{stage.slug} was released with {worth:g} points and has "
-                f"{stage.points:g} in course.toml: type `grade release nbgrader` and "
-                "`nbgrader generate_assignment` again"
-            )
-    if not stages:
-        raise KitError("no cell of this notebook belongs to a stage of the course")
-    return stages
-
-
-class NbgraderClass:
-    """One assignment of an nbgrader course: submitted/ in, autograded/ and the gradebook out.
-
-    Raises KitError if the course has nothing to grade.
-    """
-
-    def __init__(self, root: Path, assignment: str, course: Course) -> None:
-        self._root = root
-        self.assignment = assignment
-        self.course = course
-        self._notebook = self._ours(read_released(root, assignment))
-        self.memory = make_memory_folder(root)  # a folder of the kit's own
-        self._staging = self.memory / "autograded"
-        self.stages = released_stages(course, self._notebook.cells)
-        ours = {cell_ids(stage, self._notebook.cells)[0] for stage in self.stages}
-        graded = (cell.grade_id for cell in self._notebook.cells if cell.points is not None)
-        self.others = [name for name in graded if name not in ours]  # cells of no stage
-        self.nameless: list[str] = []  # folders of submitted/ whose names are not a line of text
-
-    def students(self, *, force: bool) -> list[str]:
-        """The students who submitted; without `force` only those with an ungraded submission."""
-        submitted = self._root / "submitted"
-        if not submitted.is_dir():
-            raise KitError(f"{submitted}: is not there: type `nbgrader collect` first")
-        found = sorted(
-            entry.name
-            for entry in submitted.iterdir()
-            if not entry.name.startswith(".") and _is_there(entry / self.assignment)
-        )
-        text = [name for name in found if name == name.encode("utf-8", "ignore").decode()]
-        text = [name for name in text if "\n" not in name]
-        others = sorted({*found} - {*text})  # nbgrader's own commands would end at these
-        self.nameless = [name_in_text(Path("submitted", name)) for name in others]
-        return [student for student in text if force or not self._is_done(student)]
-
-    def grade(
-        self,
-        engine: Engine,
-        students: Sequence[str],
-        seed: int,
-        lanes: int,
-        tell: Callable[[Graded], None],
-    ) -> None:
-        """Grade these students in `lanes` processes; calls `tell` with each result.
-
-        The results go to the gradebook at the end, or when the run is interrupted. Raises KitError
-        if the gradebook or the folder cannot be written.
-        """
-        shutil.rmtree(self._staging, ignore_errors=True)
-        entries: list[GradebookEntry] = []
-        deadlines = read_deadlines(self._root, self.assignment)
-        try:
-            with Earned(shared=can_fork(engine.device)) as earned:
-
-                def work(lane: Engine) -> Callable[[str], tuple[GradebookEntry, Graded]]:
-                    return lambda student: self._one(lane, student, seed, deadlines, earned)
-
-                graded = all_graded(engine, students, lanes, self.stages, seed, work)
-                with closing(graded):
-                    for student, result in graded:
-                        if isinstance(result, LaneLost):
-                            result = self._unknown(student, str(result), deadlines)
-                        entries.append(result[0])
-                        tell(result[1])
-        finally:
-            if entries:
-                self._write(entries)
-
-    def _one(
-        self,
-        engine: Engine,
-        student: str,
-        seed: int,
-        deadlines: Mapping[str | None, datetime],
-        earned: Earned,
-    ) -> tuple[GradebookEntry, Graded]:
-        """Grade one student and stage the notebook."""
-        found, result = self._read(student)
-        released, notes = self._notebook.cells, result.notes
-        verdict = verdict_on(engine, self.course, seed, found, released, notes, earned)
-        return self._put_aside(found, result, verdict, deadlines)
-
-    def _read(self, student: str) -> tuple[Submitted, Restored]:
-        released = self._notebook.cells
-        ids = [cell.grade_id for cell in released]
-        folder = self._folder("submitted", student)
-        found = read_submitted(folder, student, self._notebook.name, ids)
-        return found, restore_notebook(found, released)
-
-    def _unknown(
-        self, student: str, why: str, deadlines: Mapping[str | None, datetime]
-    ) -> tuple[GradebookEntry, Graded]:
-        """Unknown points, for a submission that ended the grader's process twice."""
-        found, result = self._read(student)
-        cells = [(*cell_ids(s, self._notebook.cells), s.points) for s in self.stages]
-        return self._put_aside(found, result, unknown_verdict(cells, why), deadlines)
-
-    def _put_aside(
-        self,
-        found: Submitted,
-        result: Restored,
-        verdict: NotebookVerdict,
-        deadlines: Mapping[str | None, datetime],
-    ) -> tuple[GradebookEntry, Graded]:
-        student = found.student
-        put_verdict(result.notebook["cells"], verdict)
-        self._stage_files(student, result.notebook)
-        known = [cell.points for cell in verdict.cells if cell.points is not None]
-        points = sum(known)
-        penalty, late = self._penalty(found, points, deadlines)
-        complete = len(known) == len(verdict.cells)
-        most = sum(cell.max_points for cell in verdict.cells)
-        notes = (*result.notes, *late, *self._near(verdict.seconds))
-        graded = Graded(student, points if complete else None, most, notes)
-        return GradebookEntry(student, found.when, verdict.cells, penalty), graded
-
-    def _near(self, seconds: float) -> Iterator[str]:
-        """A note on a submission that used more than half of its time limit."""
-        limits = self.course.limits
-        if limits.is_near(seconds):
-            most = f"{limits.submission_seconds:g} seconds"
-            yield f"It used {seconds:.0f} of the {most} that one submission may take."
-
-    def _stage_files(self, student: str, notebook: Mapping[str, Any]) -> None:
-        """Write the student's autograded folder in the staging area. Raises KitError."""
-        folder = self._staging / student
-        text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-        with writing(folder):
-            folder.mkdir(parents=True)
-            write_whole(folder / f"{self._notebook.name}.ipynb", text)
-            for name, data in companions(self._folder("submitted", student)).items():
-                (folder / name).write_bytes(data)
-            for file in folder.iterdir():
-                file.chmod(_READ_ONLY)
-
-    def _write(self, entries: Sequence[GradebookEntry]) -> None:
-        """Write the gradebook first: the next run regrades a student without a folder."""
-        with writing(self._root):
-            write_entries(self._root, self.assignment, self._notebook.name, entries)
-            for entry in entries:
-                folder = self._folder("autograded", entry.student)
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(self._staging / entry.student, folder)
-        shutil.rmtree(self._staging, ignore_errors=True)
-
-    def _ours(self, notebooks: Sequence[ReleasedNotebook]) -> ReleasedNotebook:
-        for notebook in notebooks:
-            if notebook.name == self.assignment:
-                return notebook
-        raise KitError(
-            f"assignment '{self.assignment}' has no notebook {self.assignment}.ipynb: was it "
-            "made by `grade release nbgrader`?"
-        )
-
-    def _folder(self, step: str, student: str) -> Path:
-        return self._root / step / student / self.assignment
-
-    def _is_done(self, student: str) -> bool:
-        """Whether the latest submission has a verdict, by nbgrader's own time stamps."""
-        done = self._folder("autograded", student)
-        if not (done / f"{self._notebook.name}.ipynb").exists():
-            return False
-        before = read_submitted(done, student, self._notebook.name).when
-        now = read_submitted(self._folder("submitted", student), student, self._notebook.name).when
-        return now == before  # a later submission is earlier if a clock was set back
-
-    def _penalty(
-        self, found: Submitted, points: float, deadlines: Mapping[str | None, datetime]
-    ) -> tuple[float | None, list[str]]:
-        """What being late costs by the rule in course.toml, else by nbgrader's; and a note on it.
-
-        The gradebook's deadline counts, and that of course.toml if it has none.
-        """
-        due = deadlines.get(found.student, deadlines.get(None))
-        terms = assignment_named(self.course, self.assignment)
-        if found.when is None and points and (due or (terms and terms.due)):
-            return None, [TIMELESS]
-        if terms is not None and terms.late is not None:
-            late = lateness(terms, [found.student], in_utc(found.when), in_utc(due))
-            return (late.penalty(points), [f"It came {late.words}."]) if late else (None, [])
-        if due is None or found.when is None or found.when <= due:
-            return None, []
-        return self._by_plugin(found.student, points, (found.when - due).total_seconds()), []
-
-    def _by_plugin(self, student: str, points: float, late: float) -> float | None:
-        """The late penalty in points, from the plugin that the course's configuration names."""
-        from traitlets.config.loader import PyFileConfigLoader
-        from traitlets.utils.importstring import import_item
-
-        config = PyFileConfigLoader(CONFIG, str(self._root)).load_config()
-        default = "nbgrader.plugins.LateSubmissionPlugin"
-        chosen = config.AssignLatePenalties.get("plugin_class", default)
-        plugin = (import_item(chosen) if isinstance(chosen, str) else chosen)(config=config)
-        penalty = plugin.late_submission_penalty(student, points, late)
-        return None if penalty is None else min(max(float(penalty), 0.0), points)
-
-
-def _is_there(folder: Path) -> bool:
-    """Whether a student submitted something: a link counts, and gets no points."""
-    return os.path.isdir(folder) or os.path.islink(folder)

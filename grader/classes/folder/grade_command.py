@@ -12,7 +12,10 @@ from pathlib import Path
 from grader.classes.alone import alone
 from grader.classes.folder.cluster import graded_on_cluster
 from grader.classes.folder.grading import FolderClass, Grader, differences, graded_here
-from grader.classes.folder.kept import (
+from grader.classes.folder.ledger import open_ledger
+from grader.classes.folder.results import write_lessons, write_results
+from grader.classes.folder.screen import class_summary, differences_screen
+from grader.classes.folder.settings import (
     SEED,
     SKIPPED,
     assignment_of,
@@ -20,14 +23,11 @@ from grader.classes.folder.kept import (
     keep_limit,
     limited,
 )
-from grader.classes.folder.ledger import open_ledger
-from grader.classes.folder.results import write_lessons, write_results
 from grader.classes.folder.students import read_students
 from grader.classes.folder.times import read_times
 from grader.classes.folder.unexplained import look_for_examples
 from grader.classes.folder.versions import read_version
 from grader.classes.grading import with_locked_engine
-from grader.classes.screen import class_summary, differences_screen
 from grader.command.grade import lanes
 from grader.command.output import complain, console, progress_bar, short_path
 from grader.engine import Engine

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from grader.classes.folder.kept import ASSIGNMENT, SKIPPED
 from grader.classes.folder.ledger import Ledger, open_ledger
 from grader.classes.folder.renamed import removed_stages
+from grader.classes.folder.settings import ASSIGNMENT, SKIPPED
 from grader.classes.folder.students import Found
 from grader.classes.folder.tables import csv_cell, csv_text, json_line, score_rows
 from grader.classes.folder.types import LedgerEntry

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 
 from grader.classes.alone import alone
-from grader.classes.folder.kept import limited
-from grader.classes.grading import NbgraderClass, with_locked_engine
+from grader.classes.folder.settings import limited
+from grader.classes.grading import with_locked_engine
 from grader.classes.nbgrader.gradebook import keep_seed
+from grader.classes.nbgrader.grading import NbgraderClass
+from grader.classes.nbgrader.screen import summary
 from grader.classes.nbgrader.types import Graded
-from grader.classes.screen import summary
 from grader.command.grade import lanes
 from grader.command.output import console, progress_bar
 from grader.types.course import Course

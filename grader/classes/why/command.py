@@ -7,9 +7,9 @@ import shlex
 
 from grader.classes.folder.counted import late_of
 from grader.classes.folder.grading import UNSURE
-from grader.classes.folder.kept import assignment_of, expect_course, limited
 from grader.classes.folder.ledger import open_ledger
 from grader.classes.folder.results import file_name
+from grader.classes.folder.settings import assignment_of, expect_course, limited
 from grader.classes.folder.tables import csv_text
 from grader.classes.folder.versions import read_version
 from grader.classes.grading import with_locked_engine

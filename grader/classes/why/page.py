@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from grader.classes.folder.screen import points_of
 from grader.classes.folder.types import VerdictChange
 from grader.classes.late import Late
 from grader.classes.report.look import PAGE_END, page_start, text, verbatim
 from grader.classes.report.student import LONG_NAME, Person, about_student, moment
-from grader.classes.screen import points_of
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import changed
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from grader.classes.folder.screen import points_of
 from grader.classes.folder.types import LedgerEntry, VerdictChange
 from grader.classes.late import Late
-from grader.classes.screen import points_of
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import changed, outcomes
 from grader.classes.why.requests import Decision, Verdict

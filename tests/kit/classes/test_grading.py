@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classes.grading import NbgraderClass
+from grader.classes.nbgrader.grading import NbgraderClass
 from grader.classes.nbgrader.submitted import Submitted
 from grader.classes.nbgrader.types import Graded
 from grader.command.main import main

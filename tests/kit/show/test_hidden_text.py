@@ -12,13 +12,14 @@ import pytest
 
 from grader.channels import gradescope
 from grader.classes.folder.ledger import open_ledger
+from grader.classes.folder.screen import class_summary, differences_screen
 from grader.classes.folder.students import read_student, read_students
 from grader.classes.folder.tables import csv_text, json_line, score_rows
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
 from grader.classes.nbgrader import feedback as grade_cells
+from grader.classes.nbgrader.screen import summary
 from grader.classes.nbgrader.types import Graded
 from grader.classes.report import page as class_report
-from grader.classes.screen import class_summary, differences_screen, summary
 from grader.classes.why.answer import Answer, Failure
 from grader.classes.why.page import answer_page
 from grader.classes.why.requests import Asked, Decision, Verdict, decision_rows

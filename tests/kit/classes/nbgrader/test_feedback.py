@@ -18,8 +18,8 @@ from grader.classes.nbgrader.feedback import (
     put_verdict,
     unreadable_verdict,
 )
+from grader.classes.nbgrader.screen import summary
 from grader.classes.nbgrader.types import CellVerdict, Graded
-from grader.classes.screen import summary
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from tests.kit.support.drawn import draw
 

@@ -1,4 +1,4 @@
-"""The screens after a class was graded."""
+"""The screens after a folder of submissions was graded, or regraded."""
 
 from __future__ import annotations
 
@@ -10,63 +10,12 @@ from rich.text import Text
 
 from grader.classes.folder.counted import Counted, counted, late_of
 from grader.classes.folder.types import LedgerEntry, VerdictChange
-from grader.classes.nbgrader.types import Graded
 from grader.classes.why.changes import stage_changes
 from grader.show.screen import MARGIN, Page, amount, count, screen
 from grader.types.course import Assignment, Limits
 from grader.types.seed import seeds_named
 
 _LATE_SHOWN = 20
-
-
-@screen
-def summary(
-    page: Page,
-    assignment: str,
-    results: Sequence[Graded],
-    seed: int,
-    others: Sequence[str] = (),
-    nameless: Sequence[str] = (),
-) -> Iterator[Text]:
-    """How many submissions were graded, their points, and everything unusual.
-
-    `others` are graded cells that belong to no stage of the course, `nameless` the folders whose
-    names are not a line of text.
-    """
-    yield Text()
-    for folder in nameless:
-        words = "was skipped, because its name is not a line of text: rename it."
-        yield from page.sentence(f"{page.word(folder)} {words}", "yellow")
-    if not results:
-        name = page.word(assignment)
-        yield from page.sentence(f"Nothing new to grade in {name}; --force regrades all.")
-        yield Text()
-        return
-    yield from page.sentence(
-        f"{page.word(assignment)}: {count(len(results), 'submission')} graded, seed {seed}."
-    )
-    known = [result.points for result in results if result.points is not None]
-    if known:
-        most = amount(results[0].max_points)
-        words = f"Of {most} points: median {amount(median(known))}, mean {amount(mean(known))}, "
-        yield from page.sentence(f"{words}from {amount(min(known))} to {amount(max(known))}.")
-    if others:
-        words = (
-            f"No stage of the course grades {page.word(', '.join(others))}: points stay as they "
-        )
-        yield from page.sentence(f"{words}are in the gradebook; set missing ones by hand.")
-    for result in sorted(results, key=lambda each: each.student):
-        odd = list(result.notes)
-        if result.points is None:
-            odd.append("The grader itself failed: set these points by hand.")
-        if odd:
-            yield Text()
-            yield from page.sentence(page.word(result.student), "bold")
-            for note in odd:
-                yield from page.wrap(page.word(note), MARGIN + 2)
-    yield Text()
-    yield from page.offer("Next:", f"nbgrader generate_feedback {page.word(assignment)}")
-    yield Text()
 
 
 @screen
