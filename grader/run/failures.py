@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from grader.run.frames import frames_told
-from grader.run.plain import plain_words
+from grader.run.error_words import plain_words
+from grader.run.traceback_words import frames_told
 from grader.types.text import safe, safe_line
 
 _MESSAGE_CAP = 2000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.run.facts import ForbiddenCall
-from grader.run.frames import frames_told
+from grader.run.traceback_words import frames_told
 from grader.run.worker.wire import Frame
 from grader.types.course import Stage
 from grader.types.text import safe

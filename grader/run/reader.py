@@ -12,8 +12,8 @@ from typing import Any
 from grader.run.budget import Budget
 from grader.run.cells import Names
 from grader.run.facts import ForbiddenCall
-from grader.run.frames import frames_told
 from grader.run.sources import all_sources, stage_sources
+from grader.run.traceback_words import frames_told
 from grader.run.worker.reading import look
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
 from grader.run.workers import Interpreter, Worker

@@ -11,7 +11,7 @@ from grader.run.failures import WrongReturn, strings, submission_error
 from grader.run.returned import checked
 from grader.run.trials import Trial
 from grader.run.under_check import StageUnderCheck, Usage
-from grader.run.words import RemoteObject, arguments, described
+from grader.run.value_words import RemoteObject, arguments, described
 from grader.run.worker.bridge import Caller
 from grader.run.worker.wire import LAZY, Handle, Opaque, WireError
 from grader.types.course import EntryPoint

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.run.failures import WrongReturn
-from grader.run.words import described
+from grader.run.value_words import described
 from grader.run.worker.wire import TRAVELS, Handle, Opaque, PlainObject
 from grader.types.course import EntryPoint
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from grader.run.frames import frames_told
+from grader.run.traceback_words import frames_told
 from grader.run.worker.trying import ENDED_CAP, NAME_CAP, OUTCOMES, TESTS_CAP, Outcomes, verdict
 from grader.types.text import safe
 

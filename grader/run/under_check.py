@@ -24,7 +24,7 @@ from grader.run.failures import (
 )
 from grader.run.transcripts import Key, Transcripts
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
-from grader.run.words import arguments, described
+from grader.run.value_words import arguments, described
 from grader.run.worker.bridge import Caller, ChangedArgument
 from grader.run.worker.wire import Frame, WireError
 from grader.types.course import Stage

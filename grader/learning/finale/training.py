@@ -16,7 +16,7 @@ from grader.learning.pictures.types import TracedHeatmap
 from grader.run.answers import WorkerAnswers
 from grader.run.failures import WrongReturn
 from grader.run.under_check import StageUnderCheck
-from grader.run.words import described
+from grader.run.value_words import described
 from grader.run.worker.bridge import Caller
 from grader.run.worker.wire import Handle
 from grader.run.workers import Interpreter

@@ -17,7 +17,7 @@ from grader.run.failures import AnswerError
 from grader.run.remote import RemoteSubmission
 from grader.run.trials import Trial, trial_of
 from grader.run.under_check import StageUnderCheck
-from grader.run.words import described
+from grader.run.value_words import described
 from grader.run.worker.wire import Channel, Closed, Packer, WireError
 from grader.types.course import EntryPoint, Limits
 from grader.types.submission import Submission

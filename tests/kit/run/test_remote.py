@@ -24,7 +24,7 @@ from grader.run.local_answers import LocalAnswers
 from grader.run.remote import RemoteModule, RemoteSubmission
 from grader.run.returned import checked
 from grader.run.under_check import StageUnderCheck
-from grader.run.words import described
+from grader.run.value_words import described
 from grader.run.worker.wire import TRAVELS, Frame, Handle, Opaque, PlainObject
 from grader.types.course import EntryPoint, Stage
 

@@ -15,8 +15,8 @@ import numpy
 import pytest
 import torch
 
-from grader.run.frames import frames_told
-from grader.run.plain import plain_words
+from grader.run.error_words import plain_words
+from grader.run.traceback_words import frames_told
 
 X = torch.ones(2, 3, 4, 5)
 
