@@ -261,11 +261,9 @@ def _marks(case: str, exchanges: Sequence[Exchange]) -> Iterator[bytes]:
         digest = exchange.request.sealed().digest
         mark = hashlib.sha256(b"".join((mark, digest, repr(told).encode()))).digest()
         yield mark
-        reply = exchange.reply.header
-        target = exchange.request.header.get("target") or {}
-        copied = target.get("method") == "named_parameters"
-        own = exchange.reply.sealed().digest if copied else None
-        told = reply.get("call"), _handle(reply), own
+        reply = exchange.reply
+        copied = exchange.request.target.get("method") == "named_parameters"
+        told = reply.header.get("call"), reply.handle, reply.sealed().digest if copied else None
 
 
 def against_solution(
@@ -279,7 +277,7 @@ def against_solution(
     case, exchanges = fact.case.id, fact.exchanges
     marks = list(_marks(case, exchanges))
     answers = replays.of_solution(case, exchanges, solution, 0, marks)
-    methods = [(each.request.header.get("target") or {}).get("method") for each in exchanges]
+    methods = [each.request.target.get("method") for each in exchanges]
     unset = list(_of_unset_objects(exchanges))
     places = [n for n, method in enumerate(methods) if method in PARAMETERS or unset[n]]
     wanted = places[-1] + 1 if places else 0  # later ones need no second seed
@@ -308,10 +306,10 @@ def _of_unset_objects(exchanges: Sequence[Exchange]) -> Iterator[bool]:
     """
     settled: set[Any] = set()
     for exchange in exchanges:
-        header = exchange.request.header
-        target = header.get("target") or {}
-        made, method = target.get("object"), target.get("method")
-        yield made is not None and made not in settled and "args" in header and method is None
+        request = exchange.request
+        made, method = request.target.get("object"), request.target.get("method")
+        is_call = "args" in request.header and method is None
+        yield made is not None and made not in settled and is_call
         if method in ("load_state_dict", "named_parameters"):
             settled.add(made)
 
@@ -400,17 +398,15 @@ def _entries(exchanges: Sequence[Exchange]) -> Iterator[str | None]:
     calls: dict[Any, str | None] = {}
     objects: dict[Any, str | None] = {}
     for exchange in exchanges:
-        header, reply = exchange.request.header, exchange.reply.header
-        target = header.get("target") or {}
+        header, target, reply = exchange.request.header, exchange.request.target, exchange.reply
         if header.get("op") == "backward":
             yield calls.get(header["call"])
             continue
         entry = target.get("function", objects.get(target.get("object")))
-        if "call" in reply:
-            calls[reply["call"]] = entry
-        handle = _handle(reply)
-        if handle is not None:
-            objects.setdefault(handle, entry)
+        if "call" in reply.header:
+            calls[reply.header["call"]] = entry
+        if reply.handle is not None:
+            objects.setdefault(reply.handle, entry)
         yield entry
 
 
@@ -432,7 +428,6 @@ def _replay(
     objects: dict[Any, Any] = {}
     for exchange in exchanges:
         header = _translated(exchange.request.header, objects)
-        target = header.get("target") or {}
         if header.get("op") == "backward":
             header["call"] = calls.get(header["call"], -1)
         if header.get("seed") is not None:
@@ -445,14 +440,13 @@ def _replay(
         if given is not None:
             tried[given] = answer
         yield answer
-        theirs, ours = exchange.reply.header, answer.header
-        if "call" in theirs and "call" in ours:
-            calls[theirs["call"]] = ours["call"]
-        their_handle, our_handle = _handle(theirs), _handle(ours)
-        if their_handle is not None and our_handle is not None:
-            objects[their_handle] = our_handle
-        if target.get("method") == "named_parameters":
-            _copy_parameters(exchange.reply, bench, target["object"])
+        theirs, ours = exchange.reply, answer
+        if "call" in theirs.header and "call" in ours.header:
+            calls[theirs.header["call"]] = ours.header["call"]
+        if theirs.handle is not None and ours.handle is not None:
+            objects[theirs.handle] = ours.handle
+        if exchange.request.target.get("method") == "named_parameters":
+            _copy_parameters(theirs, bench, header["target"]["object"])
 
 
 def _translated(data: Any, objects: Mapping[Any, Any]) -> Any:
@@ -472,15 +466,8 @@ def _translated(data: Any, objects: Mapping[Any, Any]) -> Any:
 def _is_readable(exchange: Exchange) -> bool:
     """Whether a reply has the usual form; only a hostile worker sends any other."""
     header = exchange.reply.header
-    numbers = header.get("call"), _handle(header)
-    return isinstance(header.get("error"), (dict, type(None))) and all(
-        isinstance(number, (int, type(None))) for number in numbers
-    )
-
-
-def _handle(header: dict[str, Any]) -> Any:
-    value = header.get("value")
-    return value.get("handle") if isinstance(value, dict) else None
+    is_numbered = isinstance(header.get("call"), (int, type(None)))
+    return is_numbered and isinstance(header.get("error"), (dict, type(None)))
 
 
 def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
@@ -564,8 +551,8 @@ def _answer(request: Frame, reply: Frame) -> Read:
     The names that load_state_dict misses tell nothing: a buffer may be saved or not, and whoever
     misses a parameter asks for the parameters next.
     """
-    method = (request.header.get("target") or {}).get("method")
-    return replace(_read(reply), value=None) if method == "load_state_dict" else _read(reply)
+    is_load = request.target.get("method") == "load_state_dict"
+    return replace(_read(reply), value=None) if is_load else _read(reply)
 
 
 def _message(error: Mapping[str, Any]) -> str:

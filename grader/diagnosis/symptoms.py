@@ -89,7 +89,7 @@ class _Seen:
         if step is None or step.learner.error is not None or step.solution.error is not None:
             return None
         both = step.learner.value, step.solution.value
-        method = (step.exchange.request.header.get("target") or {}).get("method")
+        method = step.exchange.request.target.get("method")
         return both if step.fresh or (method in PARAMETERS and other_names(*both)) else None
 
     @property
@@ -228,8 +228,7 @@ class _Seen:
 
     def _are_parameters(self, step: Step) -> bool:
         """Whether a request asks for the parameters of a module."""
-        target = step.exchange.request.header.get("target") or {}
-        return target.get("method") in PARAMETERS
+        return step.exchange.request.target.get("method") in PARAMETERS
 
     def _what(self, place: int, count: int, step: Step) -> str:
         if self._are_parameters(step):
@@ -247,7 +246,7 @@ class _Seen:
             return {}
         unpacker = Unpacker(step.exchange.request)
         args, kwargs = unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])
-        target = header.get("target") or {}
+        target = step.exchange.request.target
         called = self._solution(step.entry)
         if "object" in target:
             own = "forward" if hasattr(called, "forward") else "__call__"
@@ -262,11 +261,10 @@ class _Seen:
     def _sizes(self, arguments: Mapping[str, Any], step: Step) -> dict[str, int]:
         """The known integers and sizes, including those with which the object was made."""
         found = dict(self._numbers(arguments))
-        target = step.exchange.request.header.get("target") or {}
+        target = step.exchange.request.target
         if "object" in target:
             for made in self._steps:
-                value = made.exchange.reply.header.get("value")
-                if isinstance(value, dict) and value.get("handle") == target["object"]:
+                if made.exchange.reply.handle == target["object"]:
                     found.update(self._numbers(self._arguments(made)))
                     break
         wholes = [(name, size) for name, size in found.items() if "." not in name]

@@ -66,7 +66,7 @@ class LocalAnswers:
                 reply = answered_here(self._bench, request)
                 if reply.header.get("error", {}).get("type") != Stopped.__name__:
                     return reply.sealed()
-            target = request.header.get("target", {}).get("function", "a call")
+            target = request.target.get("function", "a call")
             self.hangs = f"hangs: {target} is stopped after {seconds:g} s"
         raise Timeout(self.hangs)
 

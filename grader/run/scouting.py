@@ -47,7 +47,7 @@ class NoisyAnswers(LocalAnswers):
         reply = super().answer(request)
         self.asked.append(request)
         header = reply.header
-        if "method" not in request.header.get("target", {}) and _is_plain(header.get("value")):
+        if "method" not in request.target and _is_plain(header.get("value")):
             raise AnswerError("the answer has no noise")
         arrays = header.get("arrays", ())
         noise = b"".join(_noise(self._random, entry["dtype"], entry["shape"]) for entry in arrays)

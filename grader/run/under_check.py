@@ -112,7 +112,7 @@ class StageUnderCheck:
         return fact
 
     def _put(self, request: Frame, known: Container[bytes]) -> Frame:
-        name = request.header.get("target", {}).get("function")
+        name = request.target.get("function")
         if name is not None:
             self._answers.need(name)
         try:
@@ -193,7 +193,7 @@ class StageUnderCheck:
             frame = Frame({**frame.header, "measured": self.case.block}, frame.data)
         with self._noticing_lacks():
             reply = self._answer(frame)
-        if "given" not in frame.header.get("target", {}):
+        if "given" not in frame.target:
             self.case.has_answered = True
         self._recorded += len(frame.data) + reply.size
         if self._recorded <= _RECORD_CAP:

@@ -96,7 +96,7 @@ class Answers:
         return True
 
     def _is_same(self, at: int, one: Read, other: Read) -> bool:
-        method = (self._asked[at].request.header.get("target") or {}).get("method")
+        method = self._asked[at].request.target.get("method")
         return same(one, other, method in PARAMETERS, self._right[at].error is not None)
 
 
@@ -107,7 +107,7 @@ def _is_empty(read: Read) -> bool:
 
 def _call(exchange: Exchange, names: Mapping[str, Sequence[str]]) -> Call | None:
     header = exchange.request.header
-    entry = (header.get("target") or {}).get("function", "")
+    entry = exchange.request.target.get("function", "")
     if header.get("op") != "call" or entry not in names:
         return None
     try:

@@ -78,7 +78,7 @@ def _is_met(fact: CaseFact, classes: set[str], has_methods: bool) -> bool:
 
     If the stage `has_methods`, calls of them count; those of a module only ask what it holds.
     """
-    targets = [exchange.request.header.get("target", {}) for exchange in fact.exchanges]
+    targets = [exchange.request.target for exchange in fact.exchanges]
     return any(
         target["function"] not in classes
         if "function" in target

@@ -42,8 +42,7 @@ class RecordingAnswers(WorkerAnswers):
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The worker's reply to one request. Raises AnswerError."""
-        target = request.header.get("target") or {}
-        is_call = request.header.get("op") == "call" and not target.get("method")
+        is_call = request.header.get("op") == "call" and not request.target.get("method")
         if not is_call or "measured" in request.header:
             self.made.append(None)
             return super().answer(request, known)
@@ -158,7 +157,7 @@ def _distinct_sizes(fact: CaseFact) -> int:
 def _has_the_parameters(exchanges: Sequence[Exchange], call: Exchange) -> bool:
     """Whether the solution's module was given the parameters of the learner's before a call."""
     number = call.request.header["target"].get("object")
-    targets = [each.request.header.get("target") or {} for each in exchanges]
+    targets = [each.request.target for each in exchanges]
     before = targets[: next(n for n, each in enumerate(exchanges) if each is call)]
     return number is None or any(
         target.get("object") == number and target.get("method") in _GIVE_PARAMETERS

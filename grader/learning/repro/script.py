@@ -67,9 +67,9 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
     """The exchanges that lead to the failure. Raises KitError if they cannot become plain code."""
     exchanges = list(fact.exchanges)
     for exchange in exchanges:
-        header = exchange.request.header
-        target = header.get("target") or {}
-        if header["op"] not in ("call", "backward") or "given" in target or "probe" in target:
+        target = exchange.request.target
+        is_plain = exchange.request.header["op"] in ("call", "backward")
+        if not is_plain or "given" in target or "probe" in target:
             raise KitError(f"{check.id}: this check does more than plain code can show")
     if not exchanges:
         stage = check.id.partition(".")[0]
@@ -95,15 +95,9 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
 
 def is_call(exchange: Exchange) -> bool:
     """Whether a function or a module's forward is called, and not a class or another method."""
-    header = exchange.request.header
-    target = header.get("target") or {}
-    return header["op"] == "call" and "method" not in target and _handle(exchange) is None
-
-
-def _handle(exchange: Exchange) -> int | None:
-    value = exchange.reply.header.get("value")
-    handle = value.get("handle") if isinstance(value, dict) else None
-    return handle if isinstance(handle, int) else None
+    request = exchange.request
+    is_call = request.header["op"] == "call" and "method" not in request.target
+    return is_call and exchange.reply.handle is None
 
 
 def _call(exchange: Exchange) -> int | None:
@@ -113,14 +107,13 @@ def _call(exchange: Exchange) -> int | None:
 
 
 def _object(exchange: Exchange) -> int | None:
-    target = exchange.request.header.get("target") or {}
-    number = target.get("object")
+    number = exchange.request.target.get("object")
     return number if isinstance(number, int) else None
 
 
 def _made(exchange: Exchange) -> int | None:
     """The object that an exchange makes or refers to."""
-    made = _handle(exchange)
+    made = exchange.reply.handle
     return _object(exchange) if made is None else made
 
 
@@ -191,7 +184,7 @@ class _Writer:
         ]
         told += [f"{name}={self._told(value, name)}" for name, value in kwargs.items()]
         call = f"{function}({', '.join(told)})"
-        made = _handle(exchange)
+        made = exchange.reply.handle
         is_plain = target.get("object") in self._plain
         if "makes" in target and made is not None:
             self._plain.add(made)

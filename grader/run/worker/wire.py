@@ -91,6 +91,18 @@ class Frame:
         return self._header
 
     @property
+    def target(self) -> Mapping[str, Any]:
+        """What a request calls: a function, or an object of the other side's."""
+        return self.header.get("target") or {}
+
+    @property
+    def handle(self) -> int | None:
+        """The number of the object that a reply returns, if it returns one."""
+        value = self.header.get("value")
+        handle = value.get("handle") if isinstance(value, dict) else None
+        return handle if isinstance(handle, int) else None
+
+    @property
     def encoded(self) -> bytes:
         """The header as bytes. Raises WireError."""
         if self._encoded is None:
