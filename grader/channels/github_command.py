@@ -15,16 +15,11 @@ from grader.show.workspace import handed_out
 from grader.types.errors import CourseError, KitError
 
 
-def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade release github`."""
-    parser = kinds.add_parser(
-        "github",
-        help="make a template repository for GitHub whose workflow grades each push",
-        description="Write a folder to push as a template repository: the student's copy and a "
-        "workflow that runs the visible checks. It has no hidden checks and no solutions.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Write a folder to push as a template repository: the student's copy and a workflow that
+    runs the visible checks. It has no hidden checks and no solutions.
+    """
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: COURSE-github")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -38,14 +38,10 @@ _PACKAGES = ("numpy", "pytest", "rich", "tomli; python_version < '3.11'")
 _MINUTES = 8.0  # by default Gradescope stops an autograder after 10
 
 
-def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade release gradescope`."""
-    parser = kinds.add_parser(
-        "gradescope",
-        help="make an autograder for Gradescope: a zip to upload there",
-        description="Write the zip to upload to Gradescope as an autograder. It holds the whole "
-        "course, with hidden checks and solutions: never give it to a student.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Write the zip to upload to Gradescope as an autograder. It holds the whole course, with
+    hidden checks and solutions: never give it to a student.
+    """
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--out", type=Path, metavar="FILE.zip", help="default: ASSIGNMENT-gradescope.zip"
@@ -72,7 +68,6 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         default=_MINUTES,
         help=f"time limit for one submission, below Gradescope's own limit (default: {_MINUTES:g})",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

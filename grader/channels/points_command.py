@@ -64,7 +64,7 @@ _PLATFORMS = (
 )
 
 
-def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parsers(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `grade release canvas`, `moodle` and `blackboard`."""
     for platform in _PLATFORMS:
         _add_platform(kinds, platform)

@@ -14,17 +14,12 @@ from grader.show.workspace import notices
 from grader.types.errors import KitError
 
 
-def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade release student`."""
-    parser = kinds.add_parser(
-        "student",
-        help="make the student's copy: a zip of stubs, grader, hints and visible checks",
-        description="Write a zip that students unzip and install: the stubs, the grader, the hints "
-        "and the checks that course.toml makes visible. It has no solutions, no other checks and "
-        "no misconceptions.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Write a zip that students unzip and install: the stubs, the grader, the hints and the
+    checks that course.toml makes visible. It has no solutions, no other checks and no
+    misconceptions.
+    """
     parser.add_argument("--out", type=Path, metavar="FILE.zip", help="default: COURSE-student.zip")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,14 +13,10 @@ from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
 
 
-def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `grade release nbgrader`."""
-    parser = kinds.add_parser(
-        "nbgrader",
-        help="make a course for nbgrader: its configuration and source/",
-        description="Write nbgrader_config.py and source/ for the assignments of course.toml. "
-        "Rerun it to update them; the gradebook and your own settings stay.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Write nbgrader_config.py and source/ for the assignments of course.toml. Rerun it to
+    update them; the gradebook and your own settings stay.
+    """
     parser.add_argument(
         "--course-dir", type=Path, metavar="DIR", default=Path(), help="default: this folder"
     )
@@ -30,7 +26,6 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         help="let `nbgrader autograde` run students' code in kernels: slower and unprotected, "
         "instead of in the grader's isolated process",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -645,3 +645,14 @@ def test_a_release_warns_until_the_whole_course_is_proven_as_it_is(
     with open(root / "hints" / "smooth.md", "a", encoding="utf-8") as hints:
         hints.write("\nMore.\n")
     assert is_warned()
+
+
+def test_scores_need_no_proof_of_the_course(tmp_path: Path, capsys: Capture) -> None:
+    roster = "Identifier,Email address,Grade,Last modified (grade)\n1,a@x.org,,-\n"
+    (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
+    (tmp_path / "scores.csv").write_text("student_id,score\na@x.org,9\n", encoding="utf-8")
+    words = ["--roster", "roster.csv", "--scores", "scores.csv", "--out", "out.csv"]
+    words = [word if word.startswith("-") else str(tmp_path / word) for word in words]
+    root = copy_tiny(tmp_path / "tiny").root
+    assert main(["release", "moodle", "--course", str(root), *words]) == 0
+    assert capsys.readouterr().err == ""
