@@ -16,7 +16,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -311,23 +311,17 @@ class Checks:
         return rand
 
 
+@dataclass(eq=False)
 class _Loop:
     """Collects the check `files`, and replaces pytest's run loop by `body`."""
 
-    def __init__(
-        self,
-        files: Sequence[Path],
-        checks: Checks,
-        body: Callable[[Checks], Any],
-        seconds: float | None,
-    ) -> None:
-        self._files = files
-        self._checks = checks
-        self._body = body
-        self._seconds = seconds
-        self.result: Any = None
-        self.finished = False
-        self.error: BaseException | None = None
+    _files: Sequence[Path]
+    _checks: Checks
+    _body: Callable[[Checks], Any]
+    _seconds: float | None
+    result: Any = None
+    finished: bool = False
+    error: BaseException | None = None
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Register the marks of checks."""

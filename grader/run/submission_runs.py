@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, replace
 
 from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.budget import Budget
@@ -31,6 +31,7 @@ _SPENT = (
 )
 
 
+@dataclass(eq=False)
 class SubmissionRuns:
     """The runs of one submission with one seed, on one device.
 
@@ -38,31 +39,24 @@ class SubmissionRuns:
     most `lanes` further processes may be `forked` for some of the runs.
     """
 
-    def __init__(
-        self,
-        course: Course,
-        submission: Submission,
-        seed: int,
-        device: str,
-        interpreter: Interpreter,
-        checks: Checks,
-        reader: Reader,
-        tell: Callable[[int, int], None],
-        lanes: int,
-    ) -> None:
-        self._course = course
-        self._submission = submission
-        self._seed = seed
-        self._device = device
-        self.interpreter = interpreter
-        self._checks = checks
-        self._tell = tell
+    _course: Course
+    _submission: Submission
+    _seed: int
+    _device: str
+    interpreter: Interpreter
+    _checks: Checks
+    reader: InitVar[Reader]
+    _tell: Callable[[int, int], None]
+    lanes: InitVar[int]
+
+    def __post_init__(self, reader: Reader, lanes: int) -> None:
+        limits = self._course.limits
         self._shared = SharedSeconds(1 + lanes)
-        self.budget = Budget(course.limits.submission_seconds, self._counted(0))
-        self.source = SourceReader(reader, submission, self.budget)
-        self._parts = Parts(course, submission, self.source)
+        self.budget = Budget(limits.submission_seconds, self._counted(0))
+        self.source = SourceReader(reader, self._submission, self.budget)
+        self._parts = Parts(self._course, self._submission, self.source)
         self._known: dict[tuple[str, ...], StageFacts] = {}
-        self._load_seconds = course.limits.load_seconds
+        self._load_seconds = limits.load_seconds
         self._loaded: Loaded | None = None
         self._answers: WorkerAnswers | None = None  # of the current run
         self._cancelled = False

@@ -7,6 +7,7 @@ only a worker can show runs in a worker, like a learner's code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from grader.authoring.mutants.record import no_checks, read_records
 from grader.authoring.verify.author_files import accepted_files, check_place
@@ -28,27 +29,22 @@ FEWEST_ACCEPTED, FEWEST_ACCEPTED_BONUS = 6, 3
 Progress = Callable[[str, int, int], None]
 
 
+@dataclass(eq=False)
 class StageProving:
     """Proves one stage: its solution, its misconceptions, its right answers in other styles."""
 
-    def __init__(
-        self,
-        runs: CheckRuns,
-        draft: Draft,
-        files: Mapping[str, bytes],
-        seeds: Seeds,
-        progress: Progress,
-    ) -> None:
-        self._course = runs.course
-        self._stage = draft.stage
-        self._runs = runs
-        self._draft = draft
-        self._files = files
-        self._seeds = seeds
-        self._progress = progress
-        self._solution = SolutionRuns(runs)
-        self._right = RightAnswers(draft, runs, self._solution, files, seeds, self._step)
-        self._wrong = WrongAnswers(draft, runs, self._solution, seeds, self._step)
+    _runs: CheckRuns
+    _draft: Draft
+    _files: Mapping[str, bytes]
+    _seeds: Seeds
+    _progress: Progress
+
+    def __post_init__(self) -> None:
+        self._course, self._stage = self._runs.course, self._draft.stage
+        self._solution = SolutionRuns(self._runs)
+        given = self._draft, self._runs, self._solution
+        self._right = RightAnswers(*given, self._files, self._seeds, self._step)
+        self._wrong = WrongAnswers(*given, self._seeds, self._step)
         self._done = self._total = 0
         self._knows = True  # whether the misconceptions could be read
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader.authoring.verify.author_files import check_place
@@ -19,25 +20,19 @@ from grader.types.report import Outcome, Status
 from grader.types.submission import Submission
 
 
+@dataclass(eq=False)
 class RightAnswers:
     """Expects that right answers pass and that a stub does not; `step` is called after each run."""
 
-    def __init__(
-        self,
-        draft: Draft,
-        runs: CheckRuns,
-        solution: SolutionRuns,
-        files: Mapping[str, bytes],
-        seeds: Seeds,
-        step: Callable[[], None],
-    ) -> None:
-        self._draft = draft
-        self._runs = runs
-        self._solution = solution
-        self._files = files
-        self._seeds = seeds
-        self._step = step
-        self._examples = Examples(runs.stage, runs.course.limits.load_seconds)
+    _draft: Draft
+    _runs: CheckRuns
+    _solution: SolutionRuns
+    _files: Mapping[str, bytes]
+    _seeds: Seeds
+    _step: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self._examples = Examples(self._runs.stage, self._runs.course.limits.load_seconds)
 
     def solution(self, solution: Find) -> None:
         """Run the solution, its examples too, here and in a worker."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.author_files import check_place
@@ -30,27 +31,22 @@ _LOST = tuple(ending for ending in Ending if ending is not Ending.PASSED)
 _SLIPS = ("NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError")
 
 
+@dataclass(eq=False)
 class WrongAnswers:
     """Expects that checks catch wrong answers and say why; `step` is called after each run.
 
     `idle` are the checks that pass for any answer, `unsaid` those that fail without a message.
     """
 
-    def __init__(
-        self,
-        draft: Draft,
-        runs: CheckRuns,
-        solution: SolutionRuns,
-        seeds: Seeds,
-        step: Callable[[], None],
-    ) -> None:
+    _draft: Draft
+    _runs: CheckRuns
+    _solution: SolutionRuns
+    _seeds: Seeds
+    _step: Callable[[], None]
+
+    def __post_init__(self) -> None:
         from grader.diagnosis.replay import Replays
 
-        self._draft = draft
-        self._runs = runs
-        self._solution = solution
-        self._seeds = seeds
-        self._step = step
         self._replays = Replays()
         self._equal: set[frozenset[str]] = set()  # equal misconceptions already reported
         self.idle: set[str] = set()
