@@ -27,7 +27,7 @@ from grader.read.renamed import with_present_names
 from grader.read.workspace import locate_whole_course
 from grader.run.failures import Cancelled
 from grader.show.workspace import handed_out
-from grader.types.course import Assignment, Course, Stage
+from grader.types.course import Assignment, Course, Stage, core_of
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.seed import fresh_seed
@@ -54,7 +54,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="grade DIR/submission and write DIR/results/results.json, as the zip's "
         "run_autograder does",
     )
-    parser.add_argument("--assignment", metavar="NAME", help="default: the only one")
+    parser.add_argument(
+        "--assignment", metavar="NAME", help="in course.toml (default: the only one)"
+    )
     parser.add_argument(
         "--hidden",
         choices=tuple(WHEN),
@@ -86,10 +88,9 @@ def run(args: argparse.Namespace) -> int:
     }
     out: Path = args.out or Path(f"{assignment.name}-gradescope.zip")
     write_file(out, zipped(files, executable=("setup.sh", "run_autograder")))
-    core = [stage for stage in assignment.stages if not stage.bonus]
     steps = [
         ("On Gradescope:", "create a Programming Assignment with this zip"),
-        ("Points there:", f"{sum(stage.points for stage in core or assignment.stages):g}"),
+        ("Points there:", f"{sum(stage.points for stage in core_of(assignment.stages)):g}"),
     ]
     console(args).print(handed_out(short_path(out.parent), [out.name], [], steps), end="")
     return 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.read import deadlines
-from grader.types.course import Assignment, Course, EntryPoint, Limits, Stage
+from grader.types.course import Assignment, Course, EntryPoint, Limits, Stage, core_of
 from grader.types.errors import CourseError, KitError, close_to
 
 if sys.version_info >= (3, 11):
@@ -229,8 +229,7 @@ def _assignments(
     """The assignments; without any, one of all core stages with the course's name."""
     tables = _get(data, "assignments", list, place, default=[])
     if not tables:
-        core = tuple(stage for stage in stages if not stage.bonus)
-        return (Assignment(course, core or stages),) if stages else ()
+        return (Assignment(course, tuple(core_of(stages))),) if stages else ()
     assignments: list[Assignment] = []
     for number, table in enumerate(tables, start=1):
         if not isinstance(table, dict):

@@ -9,6 +9,7 @@ from rich.text import Text
 from grader.show.failure import every_failing_stage, failing_stage, printed_by
 from grader.show.scoreboard import VISIBLE_PASS, provisional
 from grader.show.screen import COMMAND, MARGIN, Page, amount, count, screen
+from grader.types.course import core_of
 from grader.types.report import Report, Status
 
 
@@ -86,7 +87,7 @@ def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text
 
 def _next_stage(page: Page, report: Report, next_file: str | None) -> Iterator[Text]:
     """Some stages pass and none fails: only stages that are not started are left."""
-    core = [stage for stage in report.stages if not stage.bonus] or list(report.stages)
+    core = core_of(report.stages)
     done = sum(stage.status is Status.PASSED for stage in core)
     coming = next(stage for stage in core if stage.status is Status.NOT_STARTED)
     slug = page.word(coming.slug)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,20 @@ class Stage:
             *(self.predictions_file, self.trace_file, self.explore_file, self.figure_file),
             *(self.finale_file, self.finale_text, self.certificate_file),
         )
+
+
+class _MayBeBonus(Protocol):
+    @property
+    def bonus(self) -> bool: ...
+
+
+_Stages = TypeVar("_Stages", bound=_MayBeBonus)
+
+
+def core_of(stages: Iterable[_Stages]) -> list[_Stages]:
+    """The stages, or results of stages, that count: without the bonus, unless all are bonus."""
+    every = list(stages)
+    return [each for each in every if not each.bonus] or every
 
 
 @dataclass(frozen=True)

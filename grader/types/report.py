@@ -8,6 +8,7 @@ from enum import Enum
 from textwrap import shorten
 from typing import Any
 
+from grader.types.course import core_of
 from grader.types.text import is_unloaded, safe_data
 
 SCHEMA = 1
@@ -265,8 +266,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """Whether every core stage passes; every stage if all are bonus stages."""
-        core = [stage for stage in self.stages if not stage.bonus]
-        return all(stage.status is Status.PASSED for stage in core or self.stages)
+        return all(stage.status is Status.PASSED for stage in core_of(self.stages))
 
     @property
     def refusal(self) -> str:

@@ -17,6 +17,7 @@ from grader.types.text import safe
 _STYLE = resource(__package__, "page.css")
 _SCRIPT = resource(__package__, "page.js")
 PAGE_END = f"<script>{_SCRIPT}</script>\n</body>\n</html>\n"
+_BY_POINTS = "Students by their points (from 0 to all points, in tenths)"
 _CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -101,11 +102,11 @@ def bar(share: float) -> str:
     )
 
 
-def histogram(numbers: Sequence[float], most: float, title: str, unit: str) -> str:
-    """A histogram of the numbers in ten equal bins from 0 to `most`."""
+def histogram(points: Sequence[float], most: float) -> str:
+    """A histogram of students by their points, in ten equal bins from 0 to `most`."""
     bins = [0] * 10
-    for number in numbers:
-        bins[min(max(int(10 * number / most), 0), 9) if most > 0 else 0] += 1
+    for each in points:
+        bins[min(max(int(10 * each / most), 0), 9) if most > 0 else 0] += 1
     edges = [f"{most * place / 10:.4g}" for place in range(11)]
     words = "; ".join(
         f"{edges[place]} to {edges[place + 1]}: {many}" for place, many in enumerate(bins) if many
@@ -113,7 +114,7 @@ def histogram(numbers: Sequence[float], most: float, title: str, unit: str) -> s
     highest = max(*bins, 1)
     parts = [
         '<figure><svg class="histogram" viewBox="0 0 400 150" role="img" aria-labelledby="bins">',
-        f'<title id="bins">{text(title)}. {words or "none"}.</title>',
+        f'<title id="bins">Students by their points. {words or "none"}.</title>',
     ]
     for place, many in enumerate(bins):
         tall = max(100 * many / highest, 2 if many else 0)
@@ -128,5 +129,5 @@ def histogram(numbers: Sequence[float], most: float, title: str, unit: str) -> s
     for place in range(0, 11, 2):
         anchor = {0: ' class="first"', 10: ' class="last"'}.get(place, "")
         parts.append(f'<text x="{40 * place}" y="138"{anchor}>{edges[place]}</text>')
-    parts.append(f"</svg><figcaption>{text(title)} ({text(unit)})</figcaption></figure>\n")
+    parts.append(f"</svg><figcaption>{_BY_POINTS}</figcaption></figure>\n")
     return "".join(parts)

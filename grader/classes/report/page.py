@@ -38,7 +38,7 @@ from grader.classes.report.teach import Hints, numbered, teach_section
 from grader.classes.report.types import Similar, Unexplained
 from grader.show.html import inline_html, look
 from grader.show.screen import amount, count
-from grader.types.course import Assignment
+from grader.types.course import Assignment, core_of
 from grader.types.report import StageResult
 from grader.types.seed import seeds_named
 from grader.types.text import listed as in_words
@@ -155,9 +155,7 @@ def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str
             f"({tally.slowest}).{same}</p>\n"
         )
     if tally.scores:
-        yield histogram(
-            tally.scores, tally.most, "Students by their points", "from 0 to all points, in tenths"
-        )
+        yield histogram(tally.scores, tally.most)
     yield from table(
         "by-stage",
         "The class in each stage",
@@ -183,8 +181,7 @@ def _stage_row(tally: Tally, slug: str, title: str, points: float) -> str:
 def _heatmap(people: Iterable[Person], assignment: Assignment, anonymous: bool) -> Iterator[str]:
     stages = assignment.stages
     by = "number" if anonymous else "name"
-    core = [stage for stage in stages if not stage.bonus] or stages
-    most = sum(stage.points for stage in core)
+    most = sum(stage.points for stage in core_of(stages))
     columns = ["Student", f"Points of {amount(most)}"]
     columns += [f"{text(stage.title)} ({amount(stage.points)})" for stage in stages]
     slugs = [stage.slug for stage in stages]

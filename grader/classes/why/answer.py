@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from grader.classes.folder.types import LedgerEntry
+from grader.classes.why.inputs import inputs
 from grader.engine import Engine, Request
 from grader.judge.verdict import judge
-from grader.learning.repro.inputs import inputs
 from grader.learning.repro.reproduced import find_failure, written
 from grader.read.stubs import read_stub
 from grader.types.course import Course, Stage

@@ -15,7 +15,7 @@ from grader.read.progress import recall_present
 from grader.read.submission import read_submission
 from grader.read.workspace import locate_workspace
 from grader.show.screen import count
-from grader.types.course import Course
+from grader.types.course import Course, core_of
 from grader.types.errors import KitError
 from grader.types.progress import Progress
 from grader.types.report import Status
@@ -47,8 +47,7 @@ def run(args: argparse.Namespace) -> int:
     course, progress = workspace.course, recall_present(workspace).progress
     if course.is_partial:
         raise KitError("this copy has only the visible checks: your instructor gives the points")
-    core = [stage for stage in course.stages if not stage.bonus]
-    known = {stage.slug: progress.stage(stage.slug) for stage in core}
+    known = {stage.slug: progress.stage(stage.slug) for stage in core_of(course.stages)}
     left = {slug: each for slug, each in known.items() if each.status is not Status.PASSED}
     if left:
         from grader.learning.certificate.screen import too_early

@@ -14,6 +14,7 @@ from grader.learning.pictures.trace import stop_screen
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
 from grader.show.scoreboard import standing, unjudged
 from grader.show.screen import GAP, MARGIN, Page, amount, count, screen
+from grader.types.course import core_of
 from grader.types.progress import StageProgress
 
 
@@ -65,7 +66,7 @@ def too_early(page: Page, left: Mapping[str, StageProgress]) -> Iterator[Text]:
 
 def result(certificate: Certificate) -> str:
     """The score in a sentence."""
-    core = [stage for stage in certificate.stages if not stage.bonus]
+    core = core_of(certificate.stages)
     bonus = f", and {amount(certificate.bonus)} bonus points" if certificate.bonus else ""
     return f"All {len(core)} stages pass: {count(certificate.score, 'point')}{bonus}."
 

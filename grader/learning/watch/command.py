@@ -36,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """Watch until q or Ctrl-C; 0 if every core stage has passed, else 1."""
     from grader.show.scoreboard import GRADE_AGAIN
     from grader.show.screen import count
+    from grader.types.course import core_of
     from grader.types.report import Status
 
     workspace = locate_workspace(args.course)
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         state = _on_a_terminal(screen, workspace, stage, args.device, seed)
     else:
         state = _line_by_line(screen, workspace, stage, args.device, seed)
-    core = [stage for stage in workspace.course.stages if not stage.bonus]
+    core = core_of(workspace.course.stages)
     left = [s for s in core if state.progress.stage(s.slug).status is not Status.PASSED]
     so_far, farewell = f"{len(core) - len(left)} of {len(core)} stages pass.", "Well done!"
     if workspace.course.is_partial:

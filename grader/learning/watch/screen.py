@@ -24,7 +24,7 @@ from grader.learning.workspace.diff import diff
 from grader.show.failure import every_failure, first_failure
 from grader.show.scoreboard import GRADE_AGAIN, VISIBLE_PASS, known_board, mark, standing
 from grader.show.screen import COMMAND, GAP, MARGIN, Page, Screen, amount, count, screen
-from grader.types.course import Stage
+from grader.types.course import Stage, core_of
 from grader.types.report import Outcome, StageResult, Status
 
 _KEYS = (
@@ -77,7 +77,7 @@ def news(before: Watching | None, state: Watching) -> Screen | None:
 
 def _heading(page: Page, state: Watching) -> Iterator[Text]:
     course = state.workspace.course
-    core = [stage for stage in course.stages if not stage.bonus] or list(course.stages)
+    core = core_of(course.stages)
     known = [state.progress.stage(stage.slug) for stage in core]
     done = sum(each.status is Status.PASSED for each in known)
     score = sum(each.score for each in known)
@@ -275,7 +275,7 @@ def _all_done(page: Page, state: Watching) -> Iterator[Text]:
             yield from page.sentence(f"In every stage y{VISIBLE_PASS[1:]}", "bold green")
         return
     if all_pass:
-        core = [stage for stage in stages if not stage.bonus] or list(stages)
+        core = core_of(stages)
         done = f"All {count(len(core), 'stage')} pass. Well done!"
         if len(core) == 1:
             done = "The only stage passes. Well done!"
@@ -292,8 +292,8 @@ def _all_done(page: Page, state: Watching) -> Iterator[Text]:
 def _afterwards(page: Page, state: Watching) -> Iterator[Text]:
     """What to type when the whole core passes; nothing before."""
     course = state.workspace.course
-    core = (stage for stage in course.stages if not stage.bonus)
-    if all(state.progress.stage(stage.slug).status is Status.PASSED for stage in core):
+    known = [state.progress.stage(stage.slug) for stage in core_of(course.stages)]
+    if all(each.status is Status.PASSED for each in known):
         yield from page.offers(afterwards(course))
 
 

@@ -20,8 +20,7 @@ class Caller:
     """Calls functions and objects on the other side of `transport`.
 
     `transport` sends one request and returns its reply. `fail` makes the exception to raise from an
-    error reply. `handle_of` recognizes arguments that are objects of the other side; `object_of`
-    makes the local stand-in for an object that is returned.
+    error reply. `handle_of` recognizes arguments that are objects of the other side.
     """
 
     def __init__(
@@ -29,12 +28,10 @@ class Caller:
         transport: Transport,
         fail: Callable[[dict[str, Any]], Exception],
         handle_of: Callable[[Any], Handle | None] = lambda value: None,
-        object_of: Callable[[int, str], Any] = Handle,
     ) -> None:
         self._transport = transport
         self._fail = fail
         self._handle_of = handle_of
-        self._object_of = object_of
 
     def call(
         self,
@@ -147,7 +144,7 @@ class Caller:
             raise self._fail(error if isinstance(error, dict) else {})
         if type(reply.header.get("call", 0)) is not int:
             raise WireError("a call's number is not a number")
-        return Unpacker(reply, handle=self._object_of)
+        return Unpacker(reply, handle=Handle)
 
     def _finish(
         self,

@@ -298,9 +298,9 @@ def test_an_empty_class_and_one_that_could_not_be_read_are_pages_too() -> None:
 
 
 def test_the_histogram_says_its_numbers() -> None:
-    drawn = histogram([0, 1, 10, 10, 5], 10, "Points", "all")
+    drawn = histogram([0, 1, 10, 10, 5], 10)
     assert "0 to 1: 1; 1 to 2: 1; 5 to 6: 1; 9 to 10: 2." in drawn
-    assert "0 to 0: 1." in histogram([0], 0, "Points", "all")
+    assert "0 to 0: 1." in histogram([0], 0)
 
 
 # --- a student ---------------------------------------------------------------------------------

@@ -55,6 +55,13 @@ def test_a_finished_core_is_offered_one_and_gets_it(tiny: Path, say: Say) -> Non
     assert say("certificate")[0] == 1  # a verdict on an older text does not count
 
 
+def test_where_every_stage_is_a_bonus_all_of_them_are_needed(tiny: Path, say: Say) -> None:
+    table = (tiny / "course.toml").read_text("utf-8").replace("bonus = true\n", "")
+    table = table.replace("[[stages]]\n", "[[stages]]\nbonus = true\n")
+    (tiny / "course.toml").write_text(table, "utf-8")
+    assert say("certificate")[0] == 1
+
+
 def test_another_ending_of_the_file_is_refused_before_anything_runs(tiny: Path, say: Say) -> None:
     code, _, err = say("certificate", "--out", "mine.pdf")
     assert code == 2 and ".svg or .png" in err
