@@ -17,10 +17,10 @@ _NOT_WITH_NBGRADER = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Grade a folder that holds one folder, notebook or .py file for each student. --out keeps
-    every verdict, old ones too. Rerun the command at any time: it continues where it stopped and
-    grades only new submissions. With --nbgrader: grade submitted/ of an nbgrader course and write
-    autograded/ and the gradebook; nbgrader continues from there.
+    """Grade a folder that holds one folder, notebook, .py or .zip file for each student. --out
+    keeps every verdict, old ones too. Rerun the command at any time: it continues where it stopped
+    and grades only new submissions. With --nbgrader: grade submitted/ of an nbgrader course and
+    write autograded/ and the gradebook; nbgrader continues from there.
     """
     parser.add_argument(
         "what",
@@ -29,7 +29,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the folder; with --nbgrader: the assignment; with --why: a stage",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the results")
-    parser.add_argument("--assignment", metavar="NAME", help="default: the only one")
+    parser.add_argument(
+        "--assignment", metavar="NAME", help="in course.toml (default: the only one)"
+    )
     parser.add_argument(
         "--times",
         type=Path,

@@ -28,7 +28,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, metavar="N", help="how many processes (default: one per CPU core)"
     )
     parser.add_argument(
-        "--needed", action="store_true", help="also show what each check alone catches"
+        "--needed",
+        action="store_true",
+        help="with --mutants: also show what each check alone catches",
     )
 
 

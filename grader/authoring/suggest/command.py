@@ -13,10 +13,9 @@ from grader.types.errors import KitError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Change the solution as a mistake would, and show the changes that behave differently, the
-    most natural first; inputs that no check tries and that would tell more of them apart; and a
-    worked example. Keep what you like: --write 1 3 adds these to the stage's files, with the
-    sentences for you to write.
+    """Suggest wrong answers, made from the solution by small changes that behave in a new way, the
+    most natural first. Also suggest inputs that no check tries and that tell more of them apart,
+    and a worked example. --write 1 3 adds these two to the stage's files; you write the sentences.
     """
     parser.add_argument("stage", metavar="STAGE", help="the stage's slug or number")
     parser.add_argument(

@@ -35,7 +35,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this training (default: all)")
     parser.add_argument("--without", metavar="PART", help="then train again without this part")
     parser.add_argument(
-        "--out", type=Path, default=Path("finale"), metavar="DIR", help="for the pictures"
+        "--out",
+        type=Path,
+        default=Path("finale"),
+        metavar="DIR",
+        help="for the pictures (default: finale)",
     )
     parser.add_argument("--seed", type=int, default=_SEED, help="default: 1, the same for all")
     add_device(parser)
