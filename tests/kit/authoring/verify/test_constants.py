@@ -34,7 +34,6 @@ class Token:
         (SimpleNamespace(words=["a"]), SimpleNamespace(words=["0"])),
         (map(str, (10, 2)), ["00", "0"]),
     ],
-    ids=repr,
 )
 def test_plain_values_are_filled_with_zeros(right: Any, zeros: Any) -> None:
     found = {constant.name: constant.find("f")(7) for constant in _quiet(right)}
