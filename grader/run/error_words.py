@@ -6,9 +6,37 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-_Words = Callable[..., str]
+_Words = str | Callable[..., str]
 # How much of a text to look at: strangers write it.
 _LONGEST = 600
+# Texts that the code adds to, or that several messages share; {} is a part of the message.
+_PRODUCT = (
+    "the first tensor has rows of {} numbers, the second expects rows of {}: in a matrix product, "
+    "and in nn.Linear, the two must be equal"
+)
+_MEETING = (
+    "along axis {2} one tensor has {0} and the other {1}: two sizes fit only if they are equal or "
+    "one of them is 1"
+)
+_NONE = (
+    "this value is None: it was set or passed as None, or it comes from a function without a return"
+)
+_OF_NUMPY = "np.{0} is called with a tensor: write torch.{0} and give an axis, such as dim=-1"
+_PAIR = (
+    "with an axis, .{0}(...) returns two tensors, the values and their indices: .{0}(...).values "
+    "is the first"
+)
+_UNSET = (
+    "nothing has set self.{0} yet; a name without self. is lost when the method ends: self.{0} = "
+    "..."
+)
+_TWICE = "a value by position has taken the place of {} already"
+_UNKNOWN = "your function has no parameter {}: use the parameter names of the stub"
+_NO_START = (
+    "your class has no __init__ with the parameter {}: use the parameter names of the stub, and "
+    "two underscores on each side of init"
+)
+_FLOAT_SIZE = "a size is a float here, but sizes are whole numbers: / gives a float even for 8 / 2"
 
 
 def plain_words(message: str, code: str = "") -> str:
@@ -23,20 +51,20 @@ def plain_words(message: str, code: str = "") -> str:
     for pattern, words in _TABLE:
         found = re.search(pattern, message)
         if found is not None:
-            text = words(*found.groups())
+            text = (words.format if isinstance(words, str) else words)(*found.groups())
             if words is _parts and _SPLIT.search(code):
                 text += "; split takes the size of a part, chunk the number of parts"
-            if words is _none and _BIAS.search(code):
+            if words is _NONE and _BIAS.search(code):
                 text = "this value is None: a layer made with bias=False has no bias"
-            if words is _unset and not re.search(rf"\bself\.{found[1]}\b", code):
+            if words is _UNSET and not re.search(rf"\bself\.{found[1]}\b", code):
                 return ""
-            if words is _twice and not code:
+            if words is _TWICE and not code:
                 text = "is self missing? It is the first parameter of every method"
-            if words is _twice and _LAYER.search(code):
+            if words is _TWICE and _LAYER.search(code):
                 text += "; a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)"
-            if words in (_unknown, _no_start) and code:
+            if words in (_UNKNOWN, _NO_START) and code:
                 text = f"what is called here has no parameter {found[1]}: look up its parameters"
-            if words in (_products, _product, _meeting) and _TURNED.search(code):
+            if words in (_products, _PRODUCT, _MEETING) and _TURNED.search(code):
                 text += "; .T reverses all axes of a tensor, not only the last two"
             return text
     return ""
@@ -46,13 +74,6 @@ _TURNED = re.compile(r"\w\.T\b")
 _BIAS = re.compile(r"\w\.bias\b")
 _LAYER = re.compile(r"\bnn\.[A-Z]\w*\(")
 _SPLIT = re.compile(r"\.split\([^()\"']+,")  # of a tensor: a text is split without an axis
-
-
-def _product(first: str, second: str) -> str:
-    return (
-        f"the first tensor has rows of {first} numbers, the second expects rows of {second}: "
-        "in a matrix product, and in nn.Linear, the two must be equal"
-    )
 
 
 def _products(wanted: str, inner: str, came: str, rows: str) -> str:
@@ -67,13 +88,6 @@ def _products(wanted: str, inner: str, came: str, rows: str) -> str:
     )
 
 
-def _meeting(one: str, other: str, axis: str) -> str:
-    return (
-        f"along axis {axis} one tensor has {one} and the other {other}: two sizes fit only "
-        "if they are equal or one of them is 1"
-    )
-
-
 def _reshaped(shape: str, size: str) -> str:
     sizes = [int(each) for each in re.findall(r"-?\d+", shape)]
     if -1 in sizes:
@@ -84,9 +98,9 @@ def _reshaped(shape: str, size: str) -> str:
 
 def _not_a_tensor(function: str, kind: str) -> str:
     if kind == "NoneType":
-        return _none()
+        return _NONE
     if kind.startswith("torch.return_types."):
-        return _pair(kind.rpartition(".")[2])
+        return _PAIR.format(kind.rpartition(".")[2])
     of_numbers = ". For a number, use math.sqrt" if function == "sqrt" else ""
     return f"torch.{function} takes a tensor, and this is a plain {kind}{of_numbers}"
 
@@ -94,53 +108,6 @@ def _not_a_tensor(function: str, kind: str) -> str:
 def _parts(many: str, wanted: str, got: str) -> str:
     count = "more" if many == "too many" else f"only {got}"
     return f"{wanted} names are to take the values, and there are {count}"
-
-
-def _none(*_: str) -> str:
-    return (
-        "this value is None: it was set or passed as None, or it comes from a function without a "
-        "return"
-    )
-
-
-def _of_numpy(function: str) -> str:
-    return (
-        f"np.{function} is called with a tensor: write torch.{function} and give an axis, such as "
-        "dim=-1"
-    )
-
-
-def _pair(function: str) -> str:
-    return (
-        f"with an axis, .{function}(...) returns two tensors, the values and their "
-        f"indices: .{function}(...).values is the first"
-    )
-
-
-def _unset(name: str) -> str:
-    return (
-        f"nothing has set self.{name} yet; a name without self. is lost when the method ends: "
-        f"self.{name} = ..."
-    )
-
-
-def _twice(name: str) -> str:
-    return f"a value by position has taken the place of {name} already"
-
-
-def _unknown(name: str) -> str:
-    return f"your function has no parameter {name}: use the parameter names of the stub"
-
-
-def _no_start(name: str) -> str:
-    return (
-        f"your class has no __init__ with the parameter {name}: use the parameter names of the "
-        "stub, and two underscores on each side of init"
-    )
-
-
-def _float_size(*_: str) -> str:
-    return "a size is a float here, but sizes are whole numbers: / gives a float even for 8 / 2"
 
 
 def _axis(lowest: str, highest: str, axis: str) -> str:
@@ -175,40 +142,40 @@ _LINES = (
     (r"\{\\rtf", "a word processor has saved this with its formats: save it as plain text"),
 )
 _TABLE: Sequence[tuple[str, _Words]] = (
-    (r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d", _product),
+    (r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d", _PRODUCT),
     (r"dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]", _products),
     (
         r"tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (\d+)",
-        _meeting,
+        _MEETING,
     ),
     (
         r"^Tensor must have a last dimension with stride 1",
-        lambda: (
+        (
             "the two parts of a complex number must be neighbours in memory, and those of a "
             "strided view are not: call contiguous() first"
         ),
     ),
     (
         r"^output with shape \[([-\d, ]{1,90})\] doesn't match the broadcast shape",
-        lambda shape: f"a method that works in place cannot enlarge its tensor of shape [{shape}]",
+        "a method that works in place cannot enlarge its tensor of shape [{}]",
     ),
     (r"shape '\[([-\d, ]{1,90})\]' is invalid for input of size (\d+)", _reshaped),
     (
         r"view size is not compatible with",
-        lambda: (
+        (
             "view reads the numbers in the order in which memory stores them; transpose and "
             "permute change the order of the axes, not the order in memory"
         ),
     ),
     (r"^(\w+)\(\): argument .* must be Tensor, not ([\w.]+)$", _not_a_tensor),
-    (r"torch\.return_types\.(\w+)", _pair),
+    (r"torch\.return_types\.(\w+)", _PAIR),
     (
         r"before Module\.__init__\(\) call",
-        lambda: "call super().__init__() first: an nn.Module must be set up before it gets layers",
+        "call super().__init__() first: an nn.Module must be set up before it gets layers",
     ),
     (
         r"Fan in and fan out can not be computed",
-        lambda: (
+        (
             "Xavier's spread follows from the two sizes of a matrix; this tensor has fewer axes, "
             "as a bias has"
         ),
@@ -218,29 +185,29 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     (
         # What numpy passes on to a method of the tensor's own.
         r"^(\w+)\(\) received an invalid combination of arguments - got \([^)]*\bout=NoneType",
-        _of_numpy,
+        _OF_NUMPY,
     ),
-    (r"^(sum|mean|prod|std|var)\(\) got an unexpected keyword argument 'axis'", _of_numpy),
-    (r"^(\w+)\(\): argument 'dim' .*must be int, not NoneType", _of_numpy),
-    (r"'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$", _none),
-    (r"must be tuple of ints,? but (?:got|found element of type) float", _float_size),
-    (r"type must be tuple of ints,but got float", _float_size),
-    (r"'float' object cannot be interpreted as an integer", _float_size),
+    (r"^(sum|mean|prod|std|var)\(\) got an unexpected keyword argument 'axis'", _OF_NUMPY),
+    (r"^(\w+)\(\): argument 'dim' .*must be int, not NoneType", _OF_NUMPY),
+    (r"'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$", _NONE),
+    (r"must be tuple of ints,? but (?:got|found element of type) float", _FLOAT_SIZE),
+    (r"type must be tuple of ints,but got float", _FLOAT_SIZE),
+    (r"'float' object cannot be interpreted as an integer", _FLOAT_SIZE),
     (r"Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)", _axis),
     (
         r"(masked_fill|where)_? .*boolean.* but got (?:(?:mask|a tensor) with )?dtype ([\w ]+)",
-        lambda call, kind: f"{call} takes a mask of True and False, but this one holds {kind}s",
+        "{} takes a mask of True and False, but this one holds {}s",
     ),
     (
         r"^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b",
-        lambda: (
+        (
             "the mask is a plain True or False here: `is` gives one, and so does == with None; "
             "mask == 0 compares each number of a tensor"
         ),
     ),
     (
         r"leaf Variable that requires grad is being used in an in-place operation",
-        lambda: (
+        (
             "x[...] = y, x += y and methods with a trailing underscore change their tensor, and "
             "this one is an input or a parameter: make a new one"
         ),
@@ -251,7 +218,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (
         r"Boolean value of Tensor with more than one value is ambiguous",
-        lambda: "`if`, `and`, `or` and `not` need one True or False, but this tensor holds many",
+        "`if`, `and`, `or` and `not` need one True or False, but this tensor holds many",
     ),
     (
         r"subscripts in the equation \((\d+)\) does not match .* \((\d+)\) for operand (\d)",
@@ -268,224 +235,205 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (
         r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) .* (\d+)\. ",
-        lambda target, size, axis: (
-            f"along axis {axis} the target has size {target} and the tensor {size}: only a size of "
-            "1 stretches"
-        ),
+        "along axis {2} the target has size {0} and the tensor {1}: only a size of 1 stretches",
     ),
     (
         r"^Subtraction, the `-` operator, with (?:a|two) bool tensor",
-        lambda: (
+        (
             "True and False cannot be subtracted: ~mask turns a boolean mask round, and mask == 0 "
             "does so for numbers, too"
         ),
     ),
     (
         r"^(?:unsup.*)?'((?:Lazy)?Linear)'(?: .*'(?:view|reshape|transpose|permute|shape)'| and|$)",
-        lambda kind: (
-            f"this is the {kind} layer itself, not what it makes: call it with its input, as in "
-            "layer(x)"
-        ),
+        "this is the {} layer itself, not what it makes: call it with its input, as in layer(x)",
     ),
     (
         r"^only integer tensors of a single element can be converted to an index",
-        lambda: (
+        (
             "a single whole number is needed here, as for the bound of a slice; this tensor holds "
             "several numbers, or no integers"
         ),
     ),
     (
         r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",
-        lambda axes, named: f"the tensor has {axes} axes, and permute was given {named}",
+        "the tensor has {} axes, and permute was given {}",
     ),
     (
         r"^transpose\(\)(?:: argument 'dim0' .* not tuple| takes 2 |.*got \((?:tuple|int, int, ))",
-        lambda: (
+        (
             "a tensor's transpose swaps two axes, as in transpose(1, 2), where numpy's takes the "
             "order of all: that is permute"
         ),
     ),
     (
         r"^index (\d+) is out of bounds for dimension (\d+) with size (\d+)",
-        lambda place, axis, size: (
-            f"axis {axis} has {size} places and no place {place}; a slice such as :{place} takes "
-            "the places before it"
-        ),
+        "axis {1} has {2} places and no place {0}; a slice such as :{0} takes the places before it",
     ),
     (
         r"^\w+\.(?!forward\b|__)\w+\(\) got multiple values for argument '(\w+)'",
-        lambda name: (
-            f"more values came by position than the parameters before {name} can take; the first "
-            "of a method is its object, self"
+        (
+            "more values came by position than the parameters before {} can take; the first of a "
+            "method is its object, self"
         ),
     ),
     (
         r"number of sizes provided \((\d+)\) must be greater or equal to .* tensor \((\d+)\)",
-        lambda sizes, axes: f"the tensor has {axes} axes, and expand cannot make {sizes} of them",
+        "the tensor has {1} axes, and expand cannot make {0} of them",
     ),
     (
         r"^shapes \(.*\) and \(.*\) not aligned",
-        lambda: "np.dot sums over other axes: matmul and @ take one matrix for each batch and head",
+        "np.dot sums over other axes: matmul and @ take one matrix for each batch and head",
     ),
     (
         r"^batch[12] must be a 3D tensor",
-        lambda: "bmm takes tensors of three axes only; matmul and @ take any number of them",
+        "bmm takes tensors of three axes only; matmul and @ take any number of them",
     ),
     (
         r"cannot be converted to type \S*Half without overflow",
-        lambda: "this number does not fit into float16, whose largest is 65504",
+        "this number does not fit into float16, whose largest is 65504",
     ),
     (
         r"^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$",
-        lambda function: f"torch.{function} takes a list or tuple of tensors, not a single one",
+        "torch.{} takes a list or tuple of tensors, not a single one",
     ),
     (
         r"not compiled with CUDA|Found no NVIDIA driver|Cannot re-initialize CUDA in forked",
-        lambda: (
-            "your code runs without a GPU here: let it use the device of its input, such as "
-            "x.device"
-        ),
+        "your code runs without a GPU here: let it use the device of its input, such as x.device",
     ),
     (
         r"on the same device",
-        lambda: (
+        (
             "some of these tensors are on the CPU and some on the GPU: give a tensor that you "
             "create the device of your input, such as device=x.device"
         ),
     ),
     (
         r"CUDA error: device-side assert triggered",
-        lambda: "an index is too large or negative; with --device cpu you see which",
+        "an index is too large or negative; with --device cpu you see which",
     ),
     (
         r"^'(\w+)' object is not callable",
-        lambda kind: f"parentheses after a value call it, but a plain {kind} cannot be called",
+        "parentheses after a value call it, but a plain {} cannot be called",
     ),
     (
         r"^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16",
-        lambda: "no gradient passes through numpy, and it has no bfloat16: stay with tensors",
+        "no gradient passes through numpy, and it has no bfloat16: stay with tensors",
     ),
-    (r"\.__init__\(\) got multiple values for argument '(\w+)'", _twice),
-    (r"\.__init__\(\) got an unexpected keyword argument '(\w+)'", _no_start),
-    (r"got an unexpected keyword argument '(\w+)'", _unknown),
-    (r"^'\w+' object has no attribute '(\w+)'", _unset),
+    (r"\.__init__\(\) got multiple values for argument '(\w+)'", _TWICE),
+    (r"\.__init__\(\) got an unexpected keyword argument '(\w+)'", _NO_START),
+    (r"got an unexpected keyword argument '(\w+)'", _UNKNOWN),
+    (r"^'\w+' object has no attribute '(\w+)'", _UNSET),
     (
         r"^'(?:builtin_function_or_method|method|function)' object is not subscriptable",
-        lambda: "brackets after a function or a method cannot call it: write f(0), not f[0]",
+        "brackets after a function or a method cannot call it: write f(0), not f[0]",
     ),
     (
         r'^Module \[(\w+)\] is missing the required "forward"',
-        lambda name: (
-            f"the class {name} has no method called forward: check its name, and that it is "
-            "indented inside the class"
+        (
+            "the class {} has no method called forward: check its name, and that it is indented "
+            "inside the class"
         ),
     ),
     (
         r"from partially initialized module '(\w+)'",
-        lambda name: (
-            f"{name}.py imports itself, directly or through another file: delete the import of the "
-            "file itself or of a later stage"
+        (
+            "{}.py imports itself, directly or through another file: delete the import of the file "
+            "itself or of a later stage"
         ),
     ),
     (
         r"^unexpected indent",
-        lambda: "this line begins further to the right than the line above it: align the two",
+        "this line begins further to the right than the line above it: align the two",
     ),
     (
         r"^expected an indented block",
-        lambda: (
+        (
             "after a line that ends with a colon, the next one begins further to the right; a "
             "comment does not count"
         ),
     ),
     (
         r"^'(\w+)' outside function",
-        lambda word: f"{word} belongs to a function: indent this line, or restore its def above it",
+        "{} belongs to a function: indent this line, or restore its def above it",
     ),
     (
         r"^(?:unterminated string literal|EOL while scanning string)",
-        lambda: (
+        (
             "a quotation mark or an apostrophe begins a text here that does not end on this line; "
             "if these are words and not code, begin the line with #"
         ),
     ),
-    (
-        r"^EOF when reading a line",
-        lambda: "nobody can answer input() while code is graded: delete it",
-    ),
+    (r"^EOF when reading a line", "nobody can answer input() while code is graded: delete it"),
     (
         r"^invalid non-printable character",
-        lambda: (
-            "the line has a character that you cannot see, often copied from a web page: "
-            "retype the line"
+        (
+            "the line has a character that you cannot see, often copied from a web page: retype "
+            "the line"
         ),
     ),
     (
         r"^inconsistent use of tabs and spaces",
-        lambda: "some lines begin with tabs and some with spaces: use four spaces for each level",
+        "some lines begin with tabs and some with spaces: use four spaces for each level",
     ),
     (
         r"^unindent does not match any outer",
-        lambda: "no line above has the indentation of this line: align it with its own block",
+        "no line above has the indentation of this line: align it with its own block",
     ),
     (
         r"^expected '\('$",
-        lambda: "a function's name is followed by (; [T] between them needs Python 3.12 or later",
+        "a function's name is followed by (; [T] between them needs Python 3.12 or later",
     ),
     (
         r"^f-string: expecting '\}'",
-        lambda: (
-            "a } is missing, or there are quotes like the f-string's own within { and }, which "
+        (
+            "a }} is missing, or there are quotes like the f-string's own within {{ and }}, which "
             "needs Python 3.12 or later"
         ),
     ),
     (
         r"^invalid character '(.)'",
-        lambda letter: (
-            f"copied text often has {letter} where Python needs a plain character: retype it"
-        ),
+        "copied text often has {} where Python needs a plain character: retype it",
     ),
     (
         r"^attempted relative import|^No module named 'exercises",
-        lambda: "a stage's file is imported by its name alone: from NAME import ...",
+        "a stage's file is imported by its name alone: from NAME import ...",
     ),
     (
         r"^cannot import name '\w+' from '(\w+)' \(.*(?:python3[.\d]*|Lib|lib-dynload)[/\\]\1\b",
-        lambda name: (
-            f"Python's own {name} has no such name; if you have a {name}.py, give it another name"
-        ),
+        "Python's own {0} has no such name; if you have a {0}.py, give it another name",
     ),
     (
         r"^cannot import name '(\w+)' from 'submission'",
-        lambda name: (
-            f"what you submit is one file or notebook, which does not define {name}: submit the "
-            "folder with all your files"
+        (
+            "what you submit is one file or notebook, which does not define {}: submit the folder "
+            "with all your files"
         ),
     ),
     (
         r"^source code (?:string )?cannot contain null bytes",
-        lambda: "the file is damaged, or no text: save it again, as plain text in UTF-8",
+        "the file is damaged, or no text: save it again, as plain text in UTF-8",
     ),
     (
         r"^name '(null|true|false)' is not defined",
-        lambda name: (
-            f"{name} is a word of JSON: Python has None, True and False. The name of a notebook's "
-            "file must end with .ipynb"
+        (
+            "{} is a word of JSON: Python has None, True and False. The name of a notebook's file "
+            "must end with .ipynb"
         ),
     ),
     (
         r"^name 'self' is not defined",
-        lambda: (
+        (
             "self is the first parameter of a method, as in def forward(self, x); outside a class "
             "there is none"
         ),
     ),
     (
         r"^name '(\w+)' is not defined",
-        lambda name: f"nothing here is called {name}: import or define it, or correct the name",
+        "nothing here is called {}: import or define it, or correct the name",
     ),
     (
         r"local variable '(\w+)' (?:where it is not associated|referenced before)",
-        lambda name: f"{name} has no value yet: the line that sets it comes later, or did not run",
+        "{} has no value yet: the line that sets it comes later, or did not run",
     ),
 )
