@@ -1,30 +1,21 @@
-"""Makes a solution's mutants: small changes of the kinds that mistakes make.
+"""The operators that make mutants of a solution: mutmut's, and our own below. Needs mutmut.
 
 General changes come from mutmut: another number, another operator, a missing argument. Our own
-operators, below, change arrays and their axes, defaults and statements. They change only code
-between the markers and the defaults of parameters, never a docstring, an annotation, a comment or
-an error's message.
+operators change arrays and their axes, defaults and statements.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from grader.authoring.mutants.types import Mutant
-from grader.read.stubs import read_source, solution_lines
-from grader.types.course import Stage
-from grader.types.errors import KitError
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+from mutmut.mutation.mutators import mutation_operators
 
-if TYPE_CHECKING:
-    import libcst as cst
-
-_COMMENT = re.compile(r"\s\s#.*$")
 _AXES = (0, 1, 2, -1)  # in place of an axis counted from the front
 _LAST_AXES = (-1, -2, -3, 0)  # in place of an axis counted from the end
 _AXIS_WORDS = frozenset({"dim", "axis"})
@@ -75,82 +66,14 @@ class _Around:
     has_gradients: bool  # whether the function's arguments may have gradients
 
 
-def mutants_of(stage: Stage) -> tuple[Mutant, ...]:
-    """The mutants of the stage's solution, in the order of its lines.
-
-    Raises CourseError if the solution cannot be read, KitError if mutmut is not installed.
-    """
-    source, place = read_source(stage)
-    return mutants_of_source(source.replace("\r\n", "\n"), place)
-
-
-def mutants_of_source(source: str, place: str) -> tuple[Mutant, ...]:
-    """The mutants of a solution's text; `place` is the file's name in errors."""
-    solutions = list(solution_lines(source.split("\n"), place))
-    seen = {bones(source)}
-    found: list[Mutant] = []
-    for where, operator, changed in _changes(source, solutions):
-        key = bones(changed)
-        if key in seen or key is None:  # equal to another one, or not valid Python
-            continue
-        seen.add(key)
-        found.append(mutant_of(source, where, operator, changed))
-    return tuple(_with_ordinals(found))
-
-
-def _with_ordinals(found: Iterable[Mutant]) -> Iterator[Mutant]:
-    """The mutants with distinct ids, even if a function has the same line twice."""
-    times: Counter[str] = Counter()
-    for mutant in found:
-        times[mutant.id] += 1
-        again = times[mutant.id]
-        yield replace(mutant, id=f"{mutant.id}-{again}") if again > 1 else mutant
-
-
-def mutant_of(source: str, where: str, operator: str, changed: str) -> Mutant:
-    """The mutant with the text `changed`, another one than `source`; `where` is the function."""
-    old, new = source.split("\n"), changed.split("\n")
-    first = 0
-    while old[first] == new[first]:
-        first += 1
-    last = -1
-    while old[last] == new[last] and min(len(old), len(new)) + last >= first:
-        last -= 1
-    before = _code(old[first : len(old) + last + 1])
-    after = _code(new[first : len(new) + last + 1])
-    digest = hashlib.sha256("\n".join([*before, "->", *after]).encode()).hexdigest()[:6]
-    return Mutant(f"{where}.{operator}.{digest}", where, operator, before, after, changed)
-
-
-def _code(lines: Iterable[str]) -> tuple[str, ...]:
-    """Lines without indentation and comments."""
-    bare = (_COMMENT.sub("", line).strip() for line in lines)
-    return tuple(line for line in bare if line and not line.startswith("#"))
-
-
-def bones(source: str) -> str | None:
-    """The syntax tree as text, which ignores spaces, brackets and comments."""
-    try:
-        return ast.dump(ast.parse(source))
-    except SyntaxError:
-        return None
-
-
-def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[str, str, str]]:
+def changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[str, str, str]]:
     """For each change: the function, the operator, and the changed source."""
-    try:
-        import libcst as cst
-        from libcst.metadata import MetadataWrapper, PositionProvider
-        from mutmut.mutation.mutators import mutation_operators
-    except ImportError:
-        raise KitError("mutants need mutmut: install the kit with its extra 'author'") from None
     wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
     places = wrapper.resolve(PositionProvider)
     module = wrapper.module
     libraries = frozenset(_imported(module))
     has_torch = _TORCH.search(source) is not None
     general = [(kind, _name(make), make) for kind, make in mutation_operators]
-    own = _own_operators(cst)
 
     def is_solution(node: cst.CSTNode) -> bool:
         line = places[node].start.line - 1
@@ -162,19 +85,19 @@ def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[st
         if isinstance(node, (cst.Annotation, cst.Import, cst.ImportFrom)) or _is_only_words(node):
             return
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            if not around.function and _takes_numbers_alone(cst, node):
+            if not around.function and _takes_numbers_alone(node):
                 around = replace(around, has_gradients=False)
             name = f"{around.function}.{node.name.value}".strip(".")
             around = replace(around, function=name, alike=around.alike + tuple(_alike(node)))
         if isinstance(node, cst.FunctionDef):
-            around = replace(around, integers=_integers(cst, node))
+            around = replace(around, integers=_integers(node))
         if in_default or is_solution(node):
             for kind, operator, make in general:
                 if isinstance(node, kind):
                     yield from ((around.function, operator, node, new) for new in make(node))
-            for kind, operator, changed in own:
+            for kind, operator, changed in _OWN:
                 if isinstance(node, kind):
-                    news = changed(cst, node, around)
+                    news = changed(node, around)
                     yield from ((around.function, operator, node, new) for new in news)
         if isinstance(node, cst.Raise):
             return  # no check asserts an error's message
@@ -195,23 +118,22 @@ def _changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[st
             text = module.code_for_node(changed)
             yield where, operator, source[:at] + text + source[at + len(code) :]
         at += len(code)
-    yield from _ignored_defaults(source, solutions)
 
 
-def _takes_numbers_alone(cst: Any, node: Any) -> bool:
+def _takes_numbers_alone(node: Any) -> bool:
     """Whether it is a function whose parameters are all annotated as plain numbers."""
     if not isinstance(node, cst.FunctionDef):
         return False
-    kinds = set(_kinds(cst, node).values())
+    kinds = set(_kinds(node).values())
     return bool(kinds) and kinds <= _NUMBERS
 
 
-def _integers(cst: Any, node: Any) -> frozenset[str]:
+def _integers(node: Any) -> frozenset[str]:
     """The parameters of a function that are annotated as integers."""
-    return frozenset(name for name, kind in _kinds(cst, node).items() if kind == "int")
+    return frozenset(name for name, kind in _kinds(node).items() if kind == "int")
 
 
-def _kinds(cst: Any, node: Any) -> dict[str, str]:
+def _kinds(node: Any) -> dict[str, str]:
     """The annotation of each parameter of a function, "" if it has none."""
     [function] = ast.parse(cst.Module(body=[node]).code).body
     assert isinstance(function, ast.FunctionDef)
@@ -221,41 +143,6 @@ def _kinds(cst: Any, node: Any) -> dict[str, str]:
 
 def _name(operator: Callable[..., Any]) -> str:
     return operator.__name__.removeprefix("operator_")
-
-
-def _ignored_defaults(
-    source: str, solutions: list[tuple[int, int]]
-) -> Iterator[tuple[str, str, str]]:
-    """For each parameter with a default, a change that always uses the default."""
-    lines = source.split("\n")
-    for name, function in _functions(ast.parse(source), ""):
-        own = [
-            first for first, _ in solutions if function.lineno <= first < (function.end_lineno or 0)
-        ]
-        positional = function.args.posonlyargs + function.args.args
-        pairs = list(zip(positional[::-1], function.args.defaults[::-1], strict=False))[::-1]
-        pairs += [
-            (argument, default)
-            for argument, default in zip(
-                function.args.kwonlyargs, function.args.kw_defaults, strict=True
-            )
-            if default is not None
-        ]
-        for first in own[:1]:
-            indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
-            for argument, default in pairs:
-                line = f"{indent}{argument.arg} = {ast.unparse(default)}"
-                changed = [*lines[: first + 1], line, *lines[first + 1 :]]
-                yield name, "default_ignored", "\n".join(changed)
-
-
-def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
-            name = f"{within}.{child.name}".strip(".")
-            if isinstance(child, ast.FunctionDef):
-                yield name, child
-            yield from _functions(child, name)
 
 
 def _imported(module: cst.Module) -> Iterator[str]:
@@ -272,8 +159,6 @@ def _alike(node: cst.FunctionDef | cst.ClassDef) -> Iterator[tuple[str, ...]]:
 
     An attribute has the form `self.name`.
     """
-    import libcst as cst
-
     code = cst.Module(body=[node]).code
     tree = ast.parse(code).body[0]
     if isinstance(tree, ast.FunctionDef):
@@ -294,14 +179,25 @@ def _alike(node: cst.FunctionDef | cst.ClassDef) -> Iterator[tuple[str, ...]]:
 
 def _is_only_words(node: Any) -> bool:
     """Whether a node is a docstring or another string statement."""
-    import libcst as cst
-
     return isinstance(node, cst.Expr) and isinstance(
         node.value, (cst.SimpleString, cst.ConcatenatedString)
     )
 
 
 # --- our own operators: each yields replacements of a node ---------------------------------------
+
+_Own = Callable[[Any, _Around], Iterator[Any]]
+_OWN: list[tuple[Any, str, _Own]] = []  # the kinds of nodes, the operator's name, and its function
+
+
+def _on(operator: str, *kinds: type) -> Callable[[_Own], _Own]:
+    """Add a function to the operators for these kinds of nodes."""
+
+    def added(function: _Own) -> _Own:
+        _OWN.append((kinds, operator, function))
+        return function
+
+    return added
 
 
 def _called(node: Any) -> str:
@@ -313,8 +209,6 @@ def _called(node: Any) -> str:
 
 def _integer(node: Any) -> int | None:
     """The value of an integer literal, maybe with a minus."""
-    import libcst as cst
-
     if isinstance(node, cst.Integer):
         return node.evaluated_value
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
@@ -323,7 +217,7 @@ def _integer(node: Any) -> int | None:
     return None
 
 
-def _number(cst: Any, value: int) -> Any:
+def _number(value: int) -> Any:
     number = cst.Integer(str(abs(value)))
     return number if value >= 0 else cst.UnaryOperation(cst.Minus(), number)
 
@@ -341,7 +235,8 @@ def _other_argument(node: Any, index: int, value: Any) -> Any:
     return node.with_changes(args=arguments)
 
 
-def _other_axis(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("axis", cst.Call)
+def _other_axis(node: Any, around: _Around) -> Iterator[Any]:
     """`x.sum(dim=-1) -> x.sum(dim=0)`"""
     name = _called(node)
     is_method = _root(node.func) not in around.libraries
@@ -355,56 +250,60 @@ def _other_axis(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
         is_axis = is_axis or (name in _AXES_SECOND and index > 0)
         if word in _AXIS_WORDS or (word is None and is_axis):
             for axis in _other_axes(value):
-                yield _other_argument(node, index, _number(cst, axis))
+                yield _other_argument(node, index, _number(axis))
 
 
 def _other_axes(axis: int) -> Iterator[int]:
     return (other for other in (_AXES if axis >= 0 else _LAST_AXES) if other != axis)
 
 
-def _other_size(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("size", cst.Subscript)
+def _other_size(node: Any, around: _Around) -> Iterator[Any]:
     """`x.shape[-1] -> x.shape[-2]`"""
-    if not _is_shape(cst, node) or len(node.slice) != 1:
+    if not _is_shape(node) or len(node.slice) != 1:
         return
     index = node.slice[0].slice
     value = _integer(index.value) if isinstance(index, cst.Index) else None
     if value is not None:
         for axis in _other_axes(value):
-            new = cst.SubscriptElement(cst.Index(_number(cst, axis)))
+            new = cst.SubscriptElement(cst.Index(_number(axis)))
             yield node.with_changes(slice=[new])
 
 
-def _is_shape(cst: Any, node: Any) -> bool:
+def _is_shape(node: Any) -> bool:
     return isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
 
 
-def _unwrapped_call(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("unwrap", cst.Call)
+def _unwrapped_call(node: Any, around: _Around) -> Iterator[Any]:
     """`x.transpose(1, 2) -> x, sqrt(x) -> x`"""
     if isinstance(around.parent, cst.Expr):
         return  # another operator drops the whole statement
     func = node.func
     is_method = isinstance(func, cst.Attribute) and _root(func) not in around.libraries
     if is_method and not (isinstance(func.value, cst.Name) and func.value.value == "self"):
-        yield _bracketed(cst, func.value)
+        yield _bracketed(func.value)
     elif node.args and node.args[0].keyword is None and not node.args[0].star:
-        yield _bracketed(cst, node.args[0].value)
+        yield _bracketed(node.args[0].value)
 
 
-def _unwrapped_attribute(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("unwrap", cst.Attribute)
+def _unwrapped_attribute(node: Any, around: _Around) -> Iterator[Any]:
     """`x.mT -> x`"""
     if node.attr.value in _TURNED:
-        yield _bracketed(cst, node.value)
+        yield _bracketed(node.value)
     if node.attr.value == "inf":
         yield cst.Float("1e9")  # large, but finite
 
 
-def _unwrapped_subscript(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("unwrap", cst.Subscript)
+def _unwrapped_subscript(node: Any, around: _Around) -> Iterator[Any]:
     """`x[:, None] -> x`"""
-    if not _is_shape(cst, node):
-        yield _bracketed(cst, node.value)
+    if not _is_shape(node):
+        yield _bracketed(node.value)
 
 
-def _bracketed(cst: Any, node: Any) -> Any:
+def _bracketed(node: Any) -> Any:
     """The node, in brackets if it needs them."""
     if node.lpar or isinstance(node, (cst.Name, cst.Call, cst.Attribute, cst.Subscript)):
         return node
@@ -413,15 +312,17 @@ def _bracketed(cst: Any, node: Any) -> Any:
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
-def _one_side(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("one_side", cst.BinaryOperation, cst.BooleanOperation)
+def _one_side(node: Any, around: _Around) -> Iterator[Any]:
     """`x / y -> x`"""
-    yield _bracketed(cst, node.left)
-    yield _bracketed(cst, node.right)
+    yield _bracketed(node.left)
+    yield _bracketed(node.right)
 
 
-def _other_comparison(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("compare", cst.ComparisonTarget)
+def _other_comparison(node: Any, around: _Around) -> Iterator[Any]:
     """`x == y -> x <= y`; mutmut has `x != y`"""
-    others = {
+    others: dict[Any, Any] = {
         cst.Equal: (cst.LessThanEqual, cst.GreaterThanEqual),
         cst.NotEqual: (cst.LessThan, cst.GreaterThan),
         cst.LessThan: (cst.GreaterThan, cst.GreaterThanEqual),
@@ -433,7 +334,8 @@ def _other_comparison(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
         yield node.with_changes(operator=other())
 
 
-def _twin(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("twin", cst.Call)
+def _twin(node: Any, around: _Around) -> Iterator[Any]:
     """`x.tril() -> x.triu()`"""
     twin = _TWIN.get(_called(node))
     if twin is None:
@@ -444,49 +346,54 @@ def _twin(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
         yield node.with_changes(func=node.func.with_changes(attr=cst.Name(twin)))
 
 
-def _diagonal(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("diagonal", cst.Call)
+def _diagonal(node: Any, around: _Around) -> Iterator[Any]:
     """`x.tril() -> x.tril(diagonal=1)`"""
     needed = int(_root(node.func) in around.libraries)
     if _called(node) in _TRIANGLES and len(node.args) == needed:
         for diagonal in (-1, 1):
-            new = cst.Arg(_number(cst, diagonal), keyword=cst.Name("diagonal"), equal=_equal(cst))
+            new = cst.Arg(_number(diagonal), keyword=cst.Name("diagonal"), equal=_equal())
             yield node.with_changes(args=[*node.args, new])
 
 
-def _equal(cst: Any) -> Any:
+def _equal() -> Any:
     none = cst.SimpleWhitespace("")
     return cst.AssignEqual(none, none)
 
 
-def _detached(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("detach", cst.Assign, cst.AnnAssign, cst.Return)
+def _detached(node: Any, around: _Around) -> Iterator[Any]:
     """`return x -> return x.detach()`"""
     value = node.value
     if around.has_gradients and value is not None and not isinstance(value, cst.Tuple):
-        yield node.with_changes(value=_detach(cst, value))
+        yield node.with_changes(value=_detach(value))
 
 
-def _detached_argument(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("detach", cst.Arg)
+def _detached_argument(node: Any, around: _Around) -> Iterator[Any]:
     """`f(x) -> f(x.detach())`"""
     value = node.value
     is_name = isinstance(value, cst.Name) and value.value not in ("True", "False", "None")
     if around.has_gradients and is_name and not node.star:
-        yield node.with_changes(value=_detach(cst, value))
+        yield node.with_changes(value=_detach(value))
 
 
-def _detached_element(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("detach", cst.Tuple)
+def _detached_element(node: Any, around: _Around) -> Iterator[Any]:
     """`return x, y -> return x.detach(), y`"""
     if around.has_gradients and isinstance(around.parent, cst.Return):
         for index, element in enumerate(node.elements):
             elements = list(node.elements)
-            elements[index] = element.with_changes(value=_detach(cst, element.value))
+            elements[index] = element.with_changes(value=_detach(element.value))
             yield node.with_changes(elements=elements)
 
 
-def _detach(cst: Any, value: Any) -> Any:
-    return cst.Call(cst.Attribute(_bracketed(cst, value), cst.Name("detach")))
+def _detach(value: Any) -> Any:
+    return cst.Call(cst.Attribute(_bracketed(value), cst.Name("detach")))
 
 
-def _in_place(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("in_place", cst.Call)
+def _in_place(node: Any, around: _Around) -> Iterator[Any]:
     """`x.add(1) -> x.add_(1)`"""
     name = _called(node)
     is_method = isinstance(node.func, cst.Attribute) and _root(node.func) not in around.libraries
@@ -494,30 +401,32 @@ def _in_place(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
         yield node.with_changes(func=node.func.with_changes(attr=cst.Name(f"{name}_")))
 
 
-def _swapped_arguments(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("swap", cst.Call)
+def _swapped_arguments(node: Any, around: _Around) -> Iterator[Any]:
     """`x.view(a, b) -> x.view(b, a)`"""
     if _called(node) in _SYMMETRIC:
         return
     for index in range(len(node.args) - 1):
         one, other = node.args[index : index + 2]
         if one.keyword is None and other.keyword is None and not one.star and not other.star:
-            arguments = list(node.args)
-            arguments[index] = one.with_changes(value=other.value)
-            arguments[index + 1] = other.with_changes(value=one.value)
-            yield node.with_changes(args=arguments)
+            yield node.with_changes(args=_with_swapped(node.args, index))
 
 
-def _elements(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+def _with_swapped(parts: Sequence[Any], index: int) -> list[Any]:
+    """The arguments or elements with the values of two neighbours swapped."""
+    one, other = parts[index : index + 2]
+    swapped = one.with_changes(value=other.value), other.with_changes(value=one.value)
+    return [*parts[:index], *swapped, *parts[index + 2 :]]
+
+
+@_on("elements", cst.Tuple, cst.List)
+def _elements(node: Any, around: _Around) -> Iterator[Any]:
     """`return x, y -> return y, x`; `for x in (y, z) -> for x in (y,)`"""
     if len(node.elements) < 2:
         return
     if isinstance(around.parent, (cst.Return, cst.Assign, cst.AssignTarget)):
         for index in range(len(node.elements) - 1):
-            one, other = node.elements[index : index + 2]
-            elements = list(node.elements)
-            elements[index] = one.with_changes(value=other.value)
-            elements[index + 1] = other.with_changes(value=one.value)
-            yield node.with_changes(elements=elements)
+            yield node.with_changes(elements=_with_swapped(node.elements, index))
     else:
         for index in range(len(node.elements)):
             left = [element for number, element in enumerate(node.elements) if number != index]
@@ -526,57 +435,64 @@ def _elements(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
             yield node.with_changes(elements=left)
 
 
-def _condition(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("condition", cst.If, cst.While, cst.IfExp, cst.CompIf)
+def _condition(node: Any, around: _Around) -> Iterator[Any]:
     """`if x -> if True, if False`"""
     for value in ("True", "False"):
         yield node.with_changes(test=cst.Name(value))
 
 
-def _no_loop(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("loop", cst.For)
+def _no_loop(node: Any, around: _Around) -> Iterator[Any]:
     """`for x in y -> for x in ()`"""
     yield node.with_changes(iter=cst.Tuple([]))
 
 
-def _bound(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("bound", cst.Slice)
+def _bound(node: Any, around: _Around) -> Iterator[Any]:
     """`x[:n] -> x[:], x[:n - 1], x[:n + 1]`"""
     for side in ("lower", "upper", "step"):
         value = getattr(node, side)
         if value is not None:
             yield node.with_changes(**{side: None})
-            for other in _off_by_one(cst, value):
+            for other in _off_by_one(value):
                 yield node.with_changes(**{side: other})
 
 
-def _count(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("bound", cst.Call)
+def _count(node: Any, around: _Around) -> Iterator[Any]:
     """`range(n) -> range(n - 1), range(n + 1)`; `f(n) -> f(n - 1), f(n + 1)` for an integer n"""
     is_count = _called(node) in _COUNTS
     for index, argument in enumerate(node.args):
         value = argument.value
         is_integer = isinstance(value, cst.Name) and value.value in around.integers
         if is_integer or (is_count and argument.keyword is None):
-            for other in _off_by_one(cst, value):
+            for other in _off_by_one(value):
                 yield _other_argument(node, index, other)
 
 
-def _off_by_one(cst: Any, value: Any) -> Iterator[Any]:
-    left = value if isinstance(value, cst.BinaryOperation) else _bracketed(cst, value)
+def _off_by_one(value: Any) -> Iterator[Any]:
+    left = value if isinstance(value, cst.BinaryOperation) else _bracketed(value)
     for operator in (cst.Subtract(), cst.Add()):
         yield cst.BinaryOperation(left, operator, cst.Integer("1"))
 
 
-def _one_less(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("number", cst.Integer)
+def _one_less(node: Any, around: _Around) -> Iterator[Any]:
     """`2 -> 1`; mutmut has 3"""
     if isinstance(node, cst.Integer) and node.evaluated_value > 0:
-        yield _number(cst, node.evaluated_value - 1)
+        yield _number(node.evaluated_value - 1)
 
 
-def _none_default(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("default", cst.Name)
+def _none_default(node: Any, around: _Around) -> Iterator[Any]:
     """`def f(x=None) -> def f(x=...)`"""
     if isinstance(around.parent, cst.Param) and node.value == "None":
         yield cst.Ellipsis()
 
 
-def _sibling_name(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("sibling", cst.Name)
+def _sibling_name(node: Any, around: _Around) -> Iterator[Any]:
     """`f(x) -> f(y)`, where x and y are parameters of one type"""
     parent = around.parent
     is_value = isinstance(parent, cst.Attribute) and parent.value is node
@@ -589,7 +505,8 @@ def _sibling_name(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
             yield from (cst.Name(name) for name in names if name != node.value)
 
 
-def _sibling_attribute(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("sibling", cst.Attribute)
+def _sibling_attribute(node: Any, around: _Around) -> Iterator[Any]:
     """`self.x -> self.y`, where one function made both"""
     if isinstance(around.parent, cst.AssignTarget):
         return
@@ -602,65 +519,31 @@ def _sibling_attribute(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
                     yield node.with_changes(attr=cst.Name(name.removeprefix("self.")))
 
 
-def _other_error(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("error", cst.Raise)
+def _other_error(node: Any, around: _Around) -> Iterator[Any]:
     """`raise ValueError(x) -> raise RuntimeError(x)`"""
     if isinstance(node.exc, cst.Call):
         yield node.with_changes(exc=node.exc.with_changes(func=cst.Name("RuntimeError")))
 
 
-def _dropped(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("drop", cst.SimpleStatementLine)
+def _dropped(node: Any, around: _Around) -> Iterator[Any]:
     """`x = y -> pass`"""
     kept = (cst.Pass, cst.Raise, cst.Import, cst.ImportFrom)  # "condition" already drops a raise
     if not isinstance(node.body[0], kept) and not _is_only_words(node.body[0]):
         yield node.with_changes(body=[cst.Pass()])
 
 
-def _no_decorators(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("decorator", cst.FunctionDef)
+def _no_decorators(node: Any, around: _Around) -> Iterator[Any]:
     """`@f def g -> def g`"""
     for index in range(len(node.decorators)):
         left = [each for number, each in enumerate(node.decorators) if number != index]
         yield node.with_changes(decorators=left)
 
 
-def _no_filter(cst: Any, node: Any, around: _Around) -> Iterator[Any]:
+@_on("condition", cst.CompFor)
+def _no_filter(node: Any, around: _Around) -> Iterator[Any]:
     """`[x for x in y if z] -> [x for x in y]`"""
     if node.ifs:
         yield node.with_changes(ifs=[])
-
-
-_Own = Callable[[Any, Any, _Around], Iterator[Any]]
-
-
-def _own_operators(cst: Any) -> tuple[tuple[Any, str, _Own], ...]:
-    """The kinds of nodes, the name and the function of each of our own operators."""
-    return (
-        (cst.Call, "axis", _other_axis),
-        (cst.Subscript, "size", _other_size),
-        (cst.Call, "unwrap", _unwrapped_call),
-        (cst.Attribute, "unwrap", _unwrapped_attribute),
-        (cst.Subscript, "unwrap", _unwrapped_subscript),
-        (cst.BinaryOperation, "one_side", _one_side),
-        (cst.BooleanOperation, "one_side", _one_side),
-        (cst.ComparisonTarget, "compare", _other_comparison),
-        (cst.Call, "twin", _twin),
-        (cst.Call, "diagonal", _diagonal),
-        ((cst.Assign, cst.AnnAssign, cst.Return), "detach", _detached),
-        (cst.Arg, "detach", _detached_argument),
-        (cst.Tuple, "detach", _detached_element),
-        (cst.Call, "in_place", _in_place),
-        (cst.Call, "swap", _swapped_arguments),
-        ((cst.Tuple, cst.List), "elements", _elements),
-        ((cst.If, cst.While, cst.IfExp), "condition", _condition),
-        (cst.CompIf, "condition", _condition),
-        (cst.CompFor, "condition", _no_filter),
-        (cst.For, "loop", _no_loop),
-        (cst.Slice, "bound", _bound),
-        (cst.Call, "bound", _count),
-        (cst.Integer, "number", _one_less),
-        (cst.Name, "default", _none_default),
-        (cst.Name, "sibling", _sibling_name),
-        (cst.Attribute, "sibling", _sibling_attribute),
-        (cst.Raise, "error", _other_error),
-        (cst.SimpleStatementLine, "drop", _dropped),
-        (cst.FunctionDef, "decorator", _no_decorators),
-    )

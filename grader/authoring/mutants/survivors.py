@@ -20,7 +20,7 @@ from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.authoring.mutants.forks import Bounds, Lost, in_forks
-from grader.authoring.mutants.operators import mutants_of
+from grader.authoring.mutants.making import mutants_of
 from grader.authoring.mutants.record import no_checks, read_records
 from grader.authoring.mutants.types import (
     Equivalent,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.authoring.mutants.operators import bones, mutant_of, mutants_of_source
+from grader.authoring.mutants.making import bones, mutant_of, mutants_of_source
 from grader.authoring.mutants.types import Mutant
 from grader.diagnosis.repair.edits.finding import edits
 from grader.read.stubs import solution_lines

@@ -16,7 +16,7 @@ from enum import Enum
 from functools import partial
 from itertools import pairwise
 
-from grader.authoring.mutants.operators import mutants_of
+from grader.authoring.mutants.making import mutants_of
 from grader.authoring.mutants.record import read_records
 from grader.authoring.mutants.types import Mutant
 from grader.authoring.verify.runs import CheckRuns, Hangs

@@ -312,7 +312,7 @@ CUT = re.compile(r"digest\(\)\[|digest_size=(?!32\b)|\b(?:md5|sha1|crc32|adler32
 # An author's record of a mutant, what random numbers are drawn from, and Python's own hash of keys
 # that are compared as well: no points hang on them.
 CUT_ALL_THE_SAME = {
-    "authoring/mutants/operators.py": 1,
+    "authoring/mutants/making.py": 1,
     "learning/repro/script.py": 1,
     "run/session.py": 1,
     "run/worker/wire.py": 1,

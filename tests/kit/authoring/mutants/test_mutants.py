@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grader.authoring.mutants.operators import mutants_of
+from grader.authoring.mutants.making import mutants_of
 from grader.authoring.mutants.record import read_records
 from grader.authoring.mutants.survivors import try_mutants
 from grader.authoring.mutants.types import Fate, StageTrials

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from grader.authoring.mutants.operators import mutants_of_source
+from grader.authoring.mutants.making import mutants_of_source
 from grader.authoring.mutants.types import Mutant
 
 SOURCE = '''

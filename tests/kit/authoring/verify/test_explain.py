@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from grader.authoring.mutants.operators import mutants_of
+from grader.authoring.mutants.making import mutants_of
 from grader.authoring.mutants.types import Mutant
 from grader.authoring.verify import explain as explaining
 from grader.authoring.verify.explain import How, StageExplained, explain
