@@ -581,8 +581,8 @@ class _Grading:
                 diagnoses = self._diagnosed(stage, to_explain, runs.go_on)
 
         fails = status(facts) is Status.FAILED and not facts.forbidden and not stage.fixture
-        is_own = blame.is_own and not blame.answered
-        is_own = is_own or (blame.is_partial and blame.perhaps is None)
+        is_own = (blame.is_own and not blame.answered) or blame.is_partial
+        is_own = is_own and blame.perhaps is None
 
         def place(target: str) -> str:
             return runs.source.place(stage, target)

@@ -28,10 +28,10 @@ class Blame:
 
     `cause` is the slug of the earlier stage that alone is at fault. If it `is_own`, the mistake is
     in the stage itself, and shows with the course's own functions for the `answered` stages, which
-    do not pass. The checks whose ids are `credited` get their points although they fail. In a
-    student's copy, which `is_partial`, nothing is certain: `perhaps` is the slug of an earlier
-    stage that may be at fault, and of a stage without a visible check only whether it `is_written`
-    is known.
+    do not pass. The checks whose ids are `credited` get their points although they fail. `perhaps`
+    is the slug of an earlier stage that may be at fault, which is uncertain if it has a class,
+    because no solution can stand in for that, and in a student's copy, which `is_partial`. There,
+    of a stage without a visible check only whether it `is_written` is known.
     """
 
     cause: str | None = None
@@ -65,19 +65,22 @@ def find_blame(
         if earlier.slug not in right
         and status(_own_facts(course, earlier, run)) is not Status.PASSED
     ]
-    if unfinished:
-        alone = run(stage, unfinished)
+    answered = [earlier for earlier in unfinished if earlier.functions]
+    with_class = (one.slug for one in unfinished if len(one.functions) < len(one.entry_points))
+    perhaps = next(with_class, None)
+    if answered:
+        alone = run(stage, answered)
         alone = with_calls(alone, alone.in_source)
         if status(alone) is Status.NOT_STARTED:  # a stub that imports a broken file
             return alone, NO_BLAME
         credited = _credited(alone) if course.follow_through else frozenset()
         if status(alone) is Status.PASSED:
-            cause = _cause(stage, unfinished, run)
+            cause = _cause(stage, answered, run)
             return facts, Blame(cause=cause.slug, credited=credited)
         if not (alone.time_is_up or _is_alike(facts, alone)):
-            own = _own_mistakes(facts, alone, unfinished)
-            return own, Blame(is_own=True, answered=tuple(unfinished), credited=credited)
-    return facts, Blame(is_own=True)
+            blame = Blame(is_own=True, answered=tuple(answered), credited=credited)
+            return _own_mistakes(facts, alone, answered), replace(blame, perhaps=perhaps)
+    return facts, Blame(is_own=True, perhaps=perhaps)
 
 
 def _is_alike(facts: StageFacts, alone: StageFacts) -> bool:

@@ -77,7 +77,7 @@ def judge_stage(
         caused_by=blame.cause,
         printed=facts.printed,
         is_partial=blame.is_partial,
-        perhaps=blame.perhaps,
+        perhaps=None if any(check.is_named for check in checks) else blame.perhaps,
     )
 
 

@@ -50,10 +50,7 @@ class Import:
             "module": stage.slug,
             "aliases": [each.slug for each in course.stages],
             "names": [entry.name for each in course.stages for entry in each.entry_points],
-            "answered": {
-                earlier.slug: [entry.name for entry in earlier.entry_points]
-                for earlier in self.answered
-            },
+            "answered": {earlier.slug: earlier.functions for earlier in self.answered},
             "forbidden": [name for each in watched for name in each.forbidden],
             "fixture": stage.fixture,
         }

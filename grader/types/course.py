@@ -103,6 +103,11 @@ class Stage:
         """The fixture of the tests that the learner writes; "" if the learner writes no tests."""
         return next((entry.name for entry in self.entry_points if entry.is_fixture), "")
 
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of its functions: only for these, not for a class, can solutions stand in."""
+        return tuple(entry.name for entry in self.entry_points if not entry.is_class)
+
     def place(self, file: Path) -> str:
         """The name of a course's file in errors: its path from `root` on."""
         return file.relative_to(self.root).as_posix()

@@ -152,10 +152,10 @@ class StageResult:
     """One stage: its checks in order; `caused_by` is the slug of the earlier stage to fix first.
 
     `printed` is the output of the learner's own code, trimmed and safe to show. With `is_partial`
-    only the visible checks ran, and none if there are no `checks`; `perhaps` is then the earlier
-    stage that may be the cause, which is uncertain without solutions. `is_exam` if it belongs to an
-    exam. `why_not_started` is a sentence for a learner who has written something and has only a
-    stub.
+    only the visible checks ran, and none if there are no `checks`. `perhaps` is the earlier stage
+    that may be the cause: without solutions, and for a class, that is uncertain. `is_exam` if it
+    belongs to an exam. `why_not_started` is a sentence for a learner who has written something and
+    has only a stub.
     """
 
     slug: str

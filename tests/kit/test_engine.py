@@ -15,6 +15,7 @@ import pytest
 from grader.classes.sharing.earned import Earned
 from grader.classes.sharing.same_code import same_code
 from grader.engine import Engine, Request, _quick_imports, grade, interpreter_on, with_engine
+from grader.read.course_file import read_course
 from grader.run.lanes import can_fork, usable_cores
 from grader.run.reader import Reader, SourceReader
 from grader.run.session import Checks
@@ -24,7 +25,7 @@ from grader.types.errors import KitError
 from grader.types.report import Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.classes.folder_class import AVERAGE, SMOOTH
-from tests.kit.support.checkout import COURSE, TINY
+from tests.kit.support.checkout import COURSE, ROOT, TINY
 from tests.kit.wrong_answers import wrong_answers, wrong_source
 
 SOLUTIONS = solution_files(COURSE)
@@ -50,6 +51,19 @@ def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones() 
         elif stage.slug != "split_heads":
             assert stage.status is Status.PASSED
     assert report.score < report.max_score == 100
+
+
+def test_a_wrong_class_of_an_earlier_stage_stays_the_learners_and_may_be_why() -> None:
+    course = read_course(ROOT / "examples" / "transformer_block" / "course.toml")
+    files = solution_files(course)
+    root = b"torch.sqrt(variance + self.eps)"
+    assert root in files["layer_norm.py"]
+    files["layer_norm.py"] = files["layer_norm.py"].replace(root, b"(variance + self.eps)")
+    files["gelu.py"] = b"def gelu(x):\n    return x\n"
+    stages = [course.stage("residual_mlp")]
+    (result,) = grade(course, Request(Submission("x", files), stages, seed=11), "cpu").stages
+    assert (result.caused_by, result.perhaps) == (None, "layer_norm")
+    assert not [check.message for check in result.checks if "Error" in check.message]
 
 
 def test_a_stage_is_told_its_own_mistake_although_an_earlier_one_has_another() -> None:

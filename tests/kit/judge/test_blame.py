@@ -12,7 +12,7 @@ from grader.judge.blame import NO_BLAME, Blame, find_blame, with_calls
 from grader.judge.verdict import judge_stage
 from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
 from grader.types.course import Course, EntryPoint, Limits, Stage
-from grader.types.report import EARLIER, Status
+from grader.types.report import EARLIER, Diagnosis, Status
 from grader.types.submission import Submission
 
 ENDINGS = {
@@ -247,6 +247,34 @@ def test_what_fails_only_because_of_an_earlier_stage_may_get_its_points() -> Non
     found, blame = blamed(given, course=course)
     assert blame.credited == {"x.1"}
     assert [check.score for check in judge_stage(BIRD, found, blame).checks] == [0, 5, 0, 0]
+
+
+def with_class(one: Stage, *functions: str) -> Stage:
+    entries = (
+        EntryPoint("Bird", ("any",), is_class=True),
+        *(EntryPoint(f, ("any",)) for f in functions),
+    )
+    return replace(one, entry_points=entries)
+
+
+@pytest.mark.parametrize(
+    "fold, runs, perhaps",
+    [
+        ((), {"bird": "PW", "fold": "W", "wing": "P"}, "fold"),
+        ((), {"bird": "PW", "fold": "W", "wing": "W", "bird wing": "PW"}, "fold"),
+        (("fold",), {"bird": "PW", "fold": "W", "wing": "P", "bird fold": "PW"}, "fold"),
+        ((), {"bird": "PW", "fold": "P", "wing": "P"}, None),
+    ],
+)
+def test_no_solution_stands_in_for_a_class_which_may_be_at_fault(
+    fold: tuple[str, ...], runs: dict[str, str], perhaps: str | None
+) -> None:
+    course = replace(COURSE, stages=(with_class(FOLD, *fold), WING, BIRD))
+    found, blame = blamed(runs, course=course)
+    assert (blame.is_own, blame.cause, blame.perhaps) == (True, None, perhaps)
+    assert judge_stage(BIRD, found, blame).perhaps == perhaps
+    named = {"x.1": Diagnosis("upside_down", "You fold it upside down.", 1)}
+    assert judge_stage(BIRD, found, blame, diagnoses=named).perhaps is None
 
 
 # --- forbidden calls -----------------------------------------------------------------------------
