@@ -183,6 +183,9 @@ def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]
 
 def points_of(entry: LedgerEntry) -> str:
     """All points of a verdict, or that a person has to give them."""
-    if entry.is_lost:
-        return "by hand"
-    return amount(0 if entry.report is None else entry.report.score + entry.report.bonus)
+    return "by hand" if entry.is_lost else amount(all_points(entry))
+
+
+def all_points(entry: LedgerEntry) -> float:
+    """The points of a verdict, bonus points too."""
+    return 0 if entry.report is None else entry.report.score + entry.report.bonus

@@ -76,8 +76,13 @@ def why(args: argparse.Namespace, course: Course) -> int:
 def _show_answer(
     args: argparse.Namespace, course: Course, answer: Answer, late: Late | None
 ) -> None:
-    """Print why the stages have their points, and write the page."""
+    """Write the page, and print why the stages have their points."""
     report, student = answer.report, answer.entries[-1].student
+    folder = args.out / "why" / (report.stages[0].slug if args.what else "")
+    file = folder / f"{file_name(student)}.html"
+    write_file(
+        file, "".join(answer_page(course.title, answer, late))
+    )  # first: a pager may end early
     command = f"grade class --out {shlex.quote(short_path(args.out))} --why={shlex.quote(student)}"
     why = explanation(report, every=True) if args.what else overview(report, command)
     console(args).print(scoreboard(report), why, footnotes(report), sep="", end="")
@@ -86,9 +91,6 @@ def _show_answer(
         if failure.lines:
             print(f"\n{failure.lines}")  # with no line broken, so that it can be copied
     console(args).print(replay_outcome(answer), end="")
-    folder = args.out / "why" / (report.stages[0].slug if args.what else "")
-    file = folder / f"{file_name(student)}.html"
-    write_file(file, "".join(answer_page(course.title, answer, late)))
     print(f"  For the student: {short_path(file)}")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from grader.classes.folder.screen import points_of
+from grader.classes.folder.screen import all_points
 from grader.classes.folder.types import VerdictChange
 from grader.classes.late import Late
 from grader.classes.report.look import PAGE_END, page_start, text, verbatim
 from grader.classes.report.student import LONG_NAME, Person, about_student, moment
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import changed
+from grader.show.screen import count
 
 _MOST = {"lines": 1000, "letters": 50_000}  # of an input, or of the lines that show a failure
 
@@ -38,7 +39,8 @@ def answer_page(title: str, answer: Answer, late: Late | None = None) -> Iterato
     slugs = [stage.slug for stage in answer.report.stages]
     entries = answer.entries
     for before, entry in zip((None, *entries), entries, strict=False):
-        points = "points by hand" if entry.is_lost else f"{points_of(entry)} points in all"
+        known = f"{count(all_points(entry), 'point')} in all"
+        points = "points by hand" if entry.is_lost else known
         yield f"<li>{text(moment(entry.when))}: {points}, seed {entry.seed}"
         lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
         yield "".join(f"<br>{text(line, 2000)}" for line in lines) + "</li>"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from grader.classes.folder.screen import points_of
+from grader.classes.folder.screen import all_points
 from grader.classes.folder.types import LedgerEntry, VerdictChange
 from grader.classes.late import Late
 from grader.classes.why.answer import PRESENT, Answer, Failure
@@ -37,7 +37,7 @@ def history(
     yield from page.sentence(page.word(entries[-1].student), "bold")
     for before, entry in zip((None, *entries), entries, strict=False):
         engine = f"engine {entry.version.engine[:_DIGEST]}"
-        points = "points by hand" if entry.is_lost else f"{points_of(entry)} points"
+        points = "points by hand" if entry.is_lost else count(all_points(entry), "point")
         version = entry.report.version if entry.report is not None else ""
         course = f"version {version}, " if version else ""
         line = f"{entry.when}: {points}, seed {entry.seed}, {course}{engine}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.command.main import main
 from grader.engine import Engine, Request
 from grader.types.report import Report
 from tests.kit.classes.folder_class import ONE_TOO_FEW, RIGHT, class_of, grade_class, hand_in, rows
@@ -45,6 +46,17 @@ def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page and "\x1b" not in page
     assert "<dd>5</dd>" in page and "bob" not in page
     assert page.count('<th scope="row">') == 1  # one stage
+
+
+def test_the_page_is_written_even_if_nobody_reads_the_screen_to_its_end(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("grader.classes.why.command.overview", closed)
+    assert main([*class_of(TINY.root, out), "--why", "bob"]) == 1
+    assert (out / "why" / "bob.html").is_file()
 
 
 def test_why_of_something_that_is_no_stage_says_so(out: Path, refused: Typed) -> None:
