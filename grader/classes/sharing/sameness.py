@@ -135,7 +135,7 @@ def look(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str], str | None
     for slug, stage in about["stages"].items():
         forbidden = {name.rpartition(".")[2] for name in stage["forbidden"]}
         needed = whole.needed(stage["names"], stage["file"])
-        if needed and not any(part.mentions & forbidden for part in parts.values()):
+        if needed and not any(part.found.mentions & forbidden for part in parts.values()):
             # A file is imported by its name; a cell is not.
             named = [(parts[name].dump, "" if is_notebook else name) for name in needed[1:]]
             texts = [kind, parts[needed[0]].dump, *named, [name in lazy for name in needed]]
@@ -147,14 +147,10 @@ def look(about: Mapping[str, Any]) -> dict[str, tuple[str, list[str], str | None
 class _Part:
     """A file or a cell: the global names that it binds itself, imports, and needs from others.
 
-    `hinted` are the names in its annotations, even those in strings. `imported` says what an
-    imported name means, `modules` are the full names of all imports, and `mentions` all names in
-    its code. `fills` are the names whose items are assigned to, `pries` those whose private
-    attributes are read, and `uses` those that are used in any other way than by calling them.
-    `stores` are the methods that change their `self`, and `asks` the attributes read from anything
-    but a `self`; `dotted` are names that are joined by dots. It `is_plain` if nothing else in it is
-    unusual, and `is_still` if running it only defines things that keep no state. It `is_lazy` if it
-    imports annotations from __future__. Its `dump` is its syntax tree as text.
+    `hinted` are the names in its annotations, even those in strings, and `imported` says what an
+    imported name means. It `is_plain` if nothing in it is unusual beside what was `found`, and
+    `is_still` if running it only defines things that keep no state. It `is_lazy` if it imports
+    annotations from __future__. Its `dump` is its syntax tree as text.
     """
 
     dump: str
@@ -165,14 +161,7 @@ class _Part:
     imported: Mapping[str, str]
     needed: frozenset[str]
     hinted: frozenset[str]
-    modules: frozenset[str]
-    mentions: frozenset[str]
-    fills: frozenset[str]
-    pries: frozenset[str]
-    uses: frozenset[str]
-    stores: frozenset[str]
-    asks: frozenset[str]
-    dotted: frozenset[str]
+    found: _Finder
 
 
 def _part(text: str, is_notebook: bool) -> _Part | None:
@@ -200,14 +189,7 @@ def _read_part(text: str, is_notebook: bool) -> _Part | None:
             imported={name: meanings[name] for name in imported},
             needed=frozenset(needed),
             hinted=frozenset(_in_annotations(tree)),
-            modules=frozenset(finder.modules),
-            mentions=frozenset(finder.mentions),
-            fills=frozenset(finder.fills),
-            pries=frozenset(finder.pries),
-            uses=frozenset(finder.uses),
-            stores=frozenset(finder.stores),
-            asks=frozenset(finder.asks),
-            dotted=frozenset(finder.dotted),
+            found=finder,
         )
     except Exception:  # noqa: BLE001 - Python's parser fails in many ways
         return None
@@ -233,18 +215,18 @@ def _are_plain(parts: Sequence[_Part], modules: Set[str]) -> bool:
         for name, meaning in part.imported.items():
             meanings.setdefault(name, set()).add(meaning)
     known = _DECORATORS | _HARMLESS_CALLS
-    stores = {name for part in parts for name in part.stores}
+    stores = {name for part in parts for name in part.found.stores}
     return not own & known and all(
         part.is_plain
         and all(part.imported[name] == _MEANT.get(name) for name in known & part.imported.keys())
-        and not part.asks & stores
-        and not part.fills & imported
-        and part.pries <= own - imported
+        and not part.found.asks & stores
+        and not part.found.fills & imported
+        and part.found.pries <= own - imported
         and all(map(_is_plain_builtin, part.needed - bound))
-        and all(_is_plain_import(name, modules) for name in part.modules)
+        and all(_is_plain_import(name, modules) for name in part.found.modules)
         and all(
             _is_plain_name(_meant(name, meaning))
-            for name in part.dotted
+            for name in part.found.dotted
             for meaning in meanings.get(name.partition(".")[0], ())
         )
         for part in parts
@@ -325,7 +307,7 @@ class _Notebook:
             return []  # its state may change when another cell calls it
         own = {name for cell in taken for name in self._parts[cell].own}
         others = (part for cell, part in self._parts.items() if cell not in taken)
-        if any(part.uses & own for part in others):
+        if any(part.found.uses & own for part in others):
             return []  # it may change what the names mean
         return [cell for cell in self._parts if cell in taken]
 
@@ -337,10 +319,10 @@ class _Files:
         self._parts = parts
         stems = {file.removesuffix(".py") for file in parts}
         known = modules | stems
-        stores = {name for part in parts.values() for name in part.stores}
+        stores = {name for part in parts.values() for name in part.found.stores}
         self.is_plain = (
             all(_are_plain([part], known) for part in parts.values())
-            and not any(part.asks & stores for part in parts.values())
+            and not any(part.found.asks & stores for part in parts.values())
             # With packages, or with a library's name, it is unclear which file an import finds.
             and not any("/" in file for file in parts)
             and (modules | sys.stdlib_module_names).isdisjoint(stems)
@@ -352,7 +334,7 @@ class _Files:
             return []
         files = [file]
         for each in files:
-            imported = {f"{name.partition('.')[0]}.py" for name in self._parts[each].modules}
+            imported = {f"{name.partition('.')[0]}.py" for name in self._parts[each].found.modules}
             files += sorted(imported & self._parts.keys() - set(files))
         return files
 
@@ -361,7 +343,14 @@ class _Files:
 
 
 class _Finder:
-    """Finds whatever is unusual in a source."""
+    """Finds whatever is unusual in a source.
+
+    `modules` are the full names of all imports, and `mentions` all names in the code. `fills` are
+    the names whose items are assigned to, `pries` those whose private attributes are read, and
+    `uses` those that are used in any other way than by calling them. `stores` are the methods that
+    change their `self`, and `asks` the attributes read from anything but a `self`; `dotted` are
+    names that are joined by dots. It `is_plain` if there is nothing else.
+    """
 
     def __init__(self) -> None:
         self.is_plain = True
