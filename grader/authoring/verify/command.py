@@ -40,12 +40,11 @@ def run(args: argparse.Namespace) -> int:
         raise KitError("--needed only works with --mutants: add it")
     if args.all and not args.explain:
         raise KitError("--all only works with --explain: add it")
-    if args.mutants:
-        return mutants.run(args)
-    if args.explain and args.seeds is not None:
-        raise KitError("--seeds does not work with --explain: remove it")
-    if args.explain:
-        return explain_command.run(args)
+    if args.seeds is not None and (args.mutants or args.explain):
+        other = "--mutants" if args.mutants else "--explain"
+        raise KitError(f"--seeds does not work with {other}: remove it")
+    if args.mutants or args.explain:
+        return mutants.run(args) if args.mutants else explain_command.run(args)
     from grader.authoring.verify.screen import proof_screen
     from grader.authoring.verify.verify import PER_ANSWER, SEEDS, verify
 

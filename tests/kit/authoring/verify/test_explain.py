@@ -169,6 +169,7 @@ def test_the_screen_shows_the_shares_with_and_without_places(
         (["--explain", "--needed"], "--needed only works with --mutants: add it"),
         (["--all"], "--all only works with --explain: add it"),
         (["--explain", "--seeds", "2"], "--seeds does not work with --explain: remove it"),
+        (["--mutants", "--seeds", "2"], "--seeds does not work with --mutants: remove it"),
     ],
 )
 def test_its_options_go_together(words: list[str], told: str, refused: Typed) -> None:
