@@ -52,12 +52,14 @@ Modules. A state holds parameters by name:
 True
 >>> expect_start(state["w_q.weight"], 100**-0.5, "w_q.weight")
 
-Truths at random, and dropout, which is read off the output in two places:
+Truths at random, and dropout of the result itself, or of weights that are read off the output in
+two places:
 
 >>> mask = draw_truths(rand, 1, B=2, T=5)
 >>> weights = rand(B=20, T=50).abs() + 0.1
 >>> kept = torch.nn.functional.dropout(weights, 0.5)
 >>> along = {"B": "sequences", "T": "tokens"}
+>>> expect_dropped(kept, None, weights, 0.5, axes=along, what="number")
 >>> expect_dropped(kept, kept, weights, 0.5, axes=along, returned=weights)
 
 The types Module, Usage and Trial say what `submission` gives back.

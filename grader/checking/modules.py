@@ -174,27 +174,28 @@ def expect_start(weight: Tensor, spread: float, name: str) -> None:
 
 def expect_dropped(
     seen: Tensor,
-    again: Tensor,
+    again: Tensor | None,
     full: Tensor,
     p: float,
     *,
     axes: Mapping[str, str],
     returned: Tensor | None = None,
+    what: str = "weight",
 ) -> None:
     """Expect dropout on single numbers, once, with the remaining ones divided by 1 - p.
 
-    `full` are the numbers before dropout. `seen` and `again` are the remaining ones, each read from
-    the output in another place: a dropped number is dropped in both. `axes` gives the axes' names
-    and what lies along them, in the plural. `returned`, if given, must be the numbers before or
-    after dropout.
+    `full` are the numbers before dropout, `seen` those after it; `axes` gives the axes' names and
+    what lies along them, in the plural; `what` is one number to the learner. If they are not the
+    result itself, `seen` and `again` are each read from the output in another place: a dropped
+    number is dropped in both. `returned`, if given, must be the numbers before or after dropout.
     """
     import torch
 
-    seen, again, full = (x.detach().cpu().double() for x in (seen, again, full))
+    seen, full = (x.detach().cpu().double() for x in (seen, full))
     if torch.allclose(seen, full, rtol=1e-3, atol=1e-6):
         raise CheckFailed(
             f"In training mode dropout={p} drops nothing\n"
-            f"  expected  about {p:.0%} of the weights dropped\n"
+            f"  expected  about {p:.0%} of the {what}s dropped\n"
             f"  got       what evaluation mode gives",
             Way.VALUES,
         )
@@ -203,33 +204,36 @@ def expect_dropped(
     if wrong.any():
         where = tuple(int(index) for index in wrong.nonzero()[0])
         place = ", ".join(f"{axis}={at}" for axis, at in zip(axes, where, strict=True))
-        weight = full[where].item()
+        right = full[where].item()
+        hidden = "\n  where     in the output, for inputs that make the weights visible there"
         raise CheckFailed(
-            f"dropout={p} leaves a wrong weight at {place}\n"
-            f"  expected  0 if dropped or {weight / (1 - p):.6g} if kept, for {weight:.6g}\n"
-            f"  got       {seen[where].item():.6g}\n"
-            f"  where     in the output, for inputs that make the weights visible there",
+            f"dropout={p} leaves a wrong {what} at {place}\n"
+            f"  expected  0 if dropped or {right / (1 - p):.6g} if kept, for {right:.6g}\n"
+            f"  got       {seen[where].item():.6g}{'' if again is None else hidden}",
             Way.VALUES,
         )
-    if not are_close(seen, again, rtol=1e-4, atol=1e-6).all():
+    other = seen if again is None else again.detach().cpu().double()
+    if not are_close(seen, other, rtol=1e-4, atol=1e-6).all():
         raise CheckFailed(
             "Dropout acts on something other than the weights\n"
             "  expected  a weight that is dropped for all features of its value\n"
             "  got       a weight that is dropped for some features and kept for others",
             Way.VALUES,
         )
-    _expect_single_draws(off, full > 0, p, axes)
+    _expect_single_draws(off, full != 0, p, axes, what)
     if returned is not None:
         _expect_own_weights(returned.detach().cpu().double(), full, seen)
 
 
-def _expect_single_draws(off: Tensor, drawn: Tensor, p: float, axes: Mapping[str, str]) -> None:
+def _expect_single_draws(
+    off: Tensor, drawn: Tensor, p: float, axes: Mapping[str, str], what: str
+) -> None:
     """Expect the share `p` of the `drawn` numbers to be `off`, each by a draw of its own."""
     share = off[drawn].double().mean().item()
     leeway = 8 * (p * (1 - p) / int(drawn.sum())) ** 0.5  # eight standard deviations
     if not is_between(share, p - leeway, p + leeway):
         raise CheckFailed(
-            f"dropout={p} drops the wrong share of the weights\n"
+            f"dropout={p} drops the wrong share of the {what}s\n"
             f"  expected  {p:.0%}, give or take {leeway:.0%}\n"
             f"  got       {share:.0%}",
             Way.VALUES,
@@ -242,7 +246,7 @@ def _expect_single_draws(off: Tensor, drawn: Tensor, p: float, axes: Mapping[str
         if differ[both].double().mean().item() <= p * (1 - p):
             raise CheckFailed(
                 f"Dropout treats all {things} alike\n"
-                f"  expected  a draw for each weight\n"
+                f"  expected  a draw for each {what}\n"
                 f"  got       the same draw for all {things}",
                 Way.VALUES,
             )

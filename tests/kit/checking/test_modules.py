@@ -1,0 +1,25 @@
+"""What checks expect of modules."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from grader.checking import CheckFailed, expect_dropped
+
+ALONG = {"B": "sequences", "D": "features"}
+
+
+def test_dropout_of_a_result_is_told_in_its_own_words() -> None:
+    torch.manual_seed(1)
+    full = torch.randn(40, 50)
+    kept = torch.nn.functional.dropout(full, 0.5)
+    expect_dropped(kept, None, full, 0.5, axes=ALONG, what="number")
+    for seen, told in (
+        (full, "about 50% of the numbers dropped"),
+        (kept / 2, "leaves a wrong number at B="),
+        (full * (torch.arange(40)[:, None] % 2) * 2, "a draw for each number"),
+    ):
+        with pytest.raises(CheckFailed, match=told) as caught:
+            expect_dropped(seen, None, full, 0.5, axes=ALONG, what="number")
+        assert "weight" not in str(caught.value)
