@@ -20,10 +20,6 @@ _KIND_WORDS = {
     "number": "a number",
     "any": "any value",
 }
-_UNRUN = {
-    "coroutine": ": write `def` without `async`",
-    "generator": ": write `return` in place of `yield`",
-}
 
 
 def checked(value: Any, entry: EntryPoint, call: str) -> Any:
@@ -33,8 +29,8 @@ def checked(value: Any, entry: EntryPoint, call: str) -> Any:
     missing = ": is a `return` missing?" if value is None else ""
     if isinstance(value, Handle):
         missing = ": call it with its input"
-    if isinstance(value, Opaque):
-        missing = _UNRUN.get(value.type_name, "")
+    if isinstance(value, Opaque) and value.type_name == "coroutine":
+        missing = ": write `def` without `async`"
     if entry.is_tuple:
         wanted = f"a tuple of {len(entry.returns)}"
         if not isinstance(value, tuple) or len(value) != len(entry.returns):

@@ -115,11 +115,6 @@ WRONG: dict[str, tuple[EntryPoint, Any, str]] = {
     "something opaque": (TENSOR, Opaque("torch.Tensor", "too large"), "a torch.Tensor (too large)"),
     "a module": (TENSOR, Handle(0, "Linear"), "a module of class Linear: call it with its input"),
     "an async def": (TENSOR, Opaque("coroutine"), "a coroutine: write `def` without `async`"),
-    "a yield for a tuple": (
-        PAIR,
-        Opaque("generator"),
-        "a generator: write `return` in place of `yield`",
-    ),
     "an object": (TENSOR, PlainObject("Fold", {"size": 1}), "an object of class Fold"),
     "a tensor for an array": (ARRAY, torch.ones(2), "a torch.Tensor of shape [2]"),
     "True for a number": (NUMBER, True, "bool True"),
