@@ -144,7 +144,8 @@ def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
         note = f"There is no {right}, so {note}"
     if len(others) == 1:
         return [f"{note}, and {safe_line(others[0])} was not."]
-    return [f"{note}, and {len(others)} other notebooks were not." if others else f"{note}."]
+    number = f"{'at least ' * (len(others) >= _READ_CAP - 1)}{len(others)}"  # the rest is not read
+    return [f"{note}, and {number} other notebooks were not." if others else f"{note}."]
 
 
 def only(names: Iterable[str]) -> str:

@@ -107,6 +107,12 @@ def test_many_large_notebooks_are_not_all_read(
         assert found.file == tmp_path / chosen
 
 
+def test_of_more_notebooks_than_are_read_no_exact_number_is_given(tmp_path: Path) -> None:
+    write_files(tmp_path, {f"{number}.ipynb": notebook("fold") for number in range(60)})
+    (note,) = read_submitted(tmp_path, "ann", "birds", ["fold"]).notes
+    assert note.endswith("so 0.ipynb was graded, and at least 49 other notebooks were not.")
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     (tmp_path / "birds.py").write_text("x")
     found = read_submitted(tmp_path, "ann", "birds")
