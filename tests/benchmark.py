@@ -30,6 +30,7 @@ from grader.learning.watch.loop import Watch
 from grader.learning.watch.state import Watching
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
+from grader.run.importing import Import
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
@@ -215,7 +216,7 @@ def warm() -> None:
             for seed in range(runs):
                 for stage in CORE:
                     start = time.perf_counter()
-                    answers = WorkerAnswers(interpreter, COURSE, stage, submission)
+                    answers = WorkerAnswers(interpreter, Import(COURSE, stage, submission))
                     checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
                     spent[stage.slug] += time.perf_counter() - start
             checker = (time.process_time() - start_cpu) / runs

@@ -19,8 +19,6 @@ from grader.run.solutions import References
 from grader.run.trial_workers import TrialWorkers
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter, Memory, Worker
-from grader.types.course import Course, Stage
-from grader.types.submission import Submission
 
 Result = TypeVar("Result")
 AT_IMPORT = "(while it was imported)"  # ends the message about such a timeout or crash
@@ -89,42 +87,33 @@ class _Block:
 class WorkerAnswers:
     """The learner's code for one stage, in a worker that starts when it is first needed.
 
-    The course's own functions stand in for those of the `answered` stages; `references` computes
-    their answers. A notebook is run as a whole for every stage, as in a kernel: with `keeps`,
-    `close` therefore keeps its worker as `loaded` for the next stage. The import may take
-    `load_seconds`, by default the course's limit; with `only_definitions`, only the definitions in
-    the cells are run. Nothing takes longer than the `budget` allows. With `believes`, the worker
-    itself reports its memory, which is good enough for a picture. `worker` is used first, even if
-    it has run something before.
+    `references` computes the answers for earlier stages that the course's own functions give. If
+    the import is for every stage, as that of a notebook, `close` keeps its worker as `loaded` for
+    the next stage. The import may take `load_seconds`, by default the course's limit. Nothing takes
+    longer than the `budget` allows. With `believes`, the worker itself reports its memory, which is
+    good enough for a picture. `worker` is used first, even if it has run something before.
     """
 
     def __init__(
         self,
         interpreter: Interpreter,
-        course: Course,
-        stage: Stage,
-        submission: Submission,
+        importing: Import,
         *,
-        answered: Sequence[Stage] = (),
         references: References | None = None,
-        keeps: bool = False,
         loaded: Loaded | None = None,
         load_seconds: float | None = None,
-        only_definitions: bool = False,
         budget: Budget | None = None,
         believes: bool = False,
         worker: Worker | None = None,
     ) -> None:
-        limits = course.limits
+        limits = importing.course.limits
         self._interpreter = interpreter
-        self._import = Import(
-            course, stage, submission, tuple(answered), only_definitions, for_every_stage=keeps
-        )
+        self._import = importing
         self._allowance = Allowance(limits, budget or Budget())
         self._for_import = Patience(limits.load_seconds, load_seconds)
         self._references = references
         self._believes = believes
-        self._heard = Heard(stage)
+        self._heard = Heard(importing.stage)
         self._tests = TrialWorkers(interpreter, self._import, self._allowance)
         self._conversation: Conversation | None = None
         self._block: _Block | None = None

@@ -15,6 +15,7 @@ from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.facts import Ending, StageFacts
 from grader.run.failures import Cancelled
+from grader.run.importing import Import
 from grader.run.lanes import SharedSeconds
 from grader.run.parts import Parts
 from grader.run.reader import Reader, SourceReader
@@ -202,18 +203,14 @@ class SubmissionRuns:
         loaded = None
         if keeps:
             loaded, self._loaded = self._loaded, None
+        importing = Import(self._course, stage, part, tuple(answered), only_definitions, keeps)
         try:
             answers = WorkerAnswers(
                 self.interpreter,
-                self._course,
-                stage,
-                part,
-                answered=answered,
+                importing,
                 references=references,
-                keeps=keeps,
                 loaded=loaded,
                 load_seconds=self._load_seconds,
-                only_definitions=only_definitions,
                 budget=self.budget,
             )
             self._answers = answers

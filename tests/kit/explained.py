@@ -16,6 +16,7 @@ from grader.diagnosis.replay import Replays
 from grader.read.misconceptions import read_known
 from grader.run.answers import WorkerAnswers
 from grader.run.facts import StageFacts
+from grader.run.importing import Import
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import local_solutions, solution_files
 from grader.run.under_check import StageUnderCheck
@@ -50,7 +51,7 @@ def explained(
     explaining = Explaining(stage)
     for answer in answers:
         files = {**solutions, stage.file_name: answer.source.encode()}
-        worker = WorkerAnswers(interpreter, COURSE, stage, Submission(answer.name, files))
+        worker = WorkerAnswers(interpreter, Import(COURSE, stage, Submission(answer.name, files)))
         facts = checks.run(stage, StageUnderCheck(stage, worker), SEED, "cpu")
         reasons = explaining.reasons(facts)
         yield answer, list({reason.id: reason for reason in reasons.values()}.values())

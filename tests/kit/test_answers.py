@@ -24,6 +24,7 @@ from grader.judge.verdict import judge, judge_stage
 from grader.read.misconceptions import read_misconceptions
 from grader.run.answers import WorkerAnswers
 from grader.run.facts import Case, Ending, StageFacts
+from grader.run.importing import Import
 from grader.run.reader import Reader, SourceReader
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
@@ -117,7 +118,9 @@ def facts_of(
     stage = COURSE.stage(answer.slug)
     files = {**solution_files(COURSE), stage.file_name: answer.source}
     submission = Submission(answer.name, files)
-    under_check = StageUnderCheck(stage, WorkerAnswers(interpreter, COURSE, stage, submission))
+    under_check = StageUnderCheck(
+        stage, WorkerAnswers(interpreter, Import(COURSE, stage, submission))
+    )
     return submission, checks.run(stage, under_check, seed, "cpu", only_random=only_random)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.memory import Memory
 from grader.run.facts import StageFacts
+from grader.run.importing import Import
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import no_library
@@ -125,7 +126,7 @@ class CheckRuns:
         from grader.run.under_check import StageUnderCheck
 
         stage, course = self.stage, self.course
-        answers = WorkerAnswers(self._interpreter, course, stage, submission)
+        answers = WorkerAnswers(self._interpreter, Import(course, stage, submission))
         with silence():  # what a check prints
             facts = self.checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
         return with_calls(facts, SourceReader(Reader(None), submission).calls(course, stage))

@@ -15,6 +15,7 @@ from grader.run.budget import Budget
 from grader.run.cells import needed
 from grader.run.facts import FINE, Case, CaseFact, Ending, StageFacts
 from grader.run.failures import Cancelled
+from grader.run.importing import Import
 from grader.run.reader import Reader, SourceReader, sent_along
 from grader.run.sources import all_sources
 from grader.run.workers import Worker
@@ -168,9 +169,8 @@ class Candidates:
 
     def _answers(self, edit: Edit, budget: Budget, worker: Worker | None = None) -> WorkerAnswers:
         runs, submission = self._reruns, self._edited(edit)
-        self._running = WorkerAnswers(
-            runs.interpreter, runs.course, runs.stage, submission, budget=budget, worker=worker
-        )
+        importing = Import(runs.course, runs.stage, submission)
+        self._running = WorkerAnswers(runs.interpreter, importing, budget=budget, worker=worker)
         return self._running
 
     def _edited(self, edit: Edit) -> Submission:

@@ -17,6 +17,7 @@ from grader.misconceptions import Value, Way
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
+from grader.run.importing import Import
 from grader.run.sources import all_sources
 from grader.run.worker.recording import LARGEST
 from grader.run.worker.wire import Frame, Unpacker, WireError
@@ -65,9 +66,8 @@ class Recordings:
         self._budget = budget
         sources = all_sources(reruns.submission)
         self._lines = {name: text.count("\n") + 1 for name, text in sources}
-        self._answers = RecordingAnswers(
-            reruns.interpreter, reruns.course, reruns.stage, reruns.submission, budget=budget
-        )
+        importing = Import(reruns.course, reruns.stage, reruns.submission)
+        self._answers = RecordingAnswers(reruns.interpreter, importing, budget=budget)
 
     def cancel(self) -> None:
         """From another thread: end what is under way; it raises Cancelled soon."""

@@ -15,6 +15,7 @@ from grader.learning.pictures.tracer import NoPictureError, traced_heatmap
 from grader.learning.pictures.types import TracedHeatmap
 from grader.run.answers import WorkerAnswers
 from grader.run.failures import WrongReturn
+from grader.run.importing import Import
 from grader.run.under_check import StageUnderCheck
 from grader.run.value_words import described
 from grader.run.worker.bridge import Caller
@@ -162,7 +163,7 @@ class Studio:
         self, program: Program, submission: Submission, seed: int, without: str
     ) -> Iterator[Trainee]:
         """The program with the learner's code, ready to train. Raises AnswerError."""
-        answers = WorkerAnswers(self.interpreter, self.course, program.stage, submission)
+        answers = WorkerAnswers(self.interpreter, Import(self.course, program.stage, submission))
         under_check = StageUnderCheck(program.stage, answers)
         try:
             under_check.begin(seed)

@@ -24,6 +24,7 @@ from grader.learning.pictures.types import (
 from grader.read.faults import fault_of
 from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.failures import AnswerError
+from grader.run.importing import Import
 from grader.run.remote import RemoteSubmission
 from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
@@ -321,9 +322,10 @@ class _Functions:
 
     def _under_check(self, stage: Stage) -> _Watched:
         if stage.slug not in self._open:
+            keeps = self._kept is not None
             answers = self._answers[stage.slug] = WorkerAnswers(
-                *(self._interpreter, self._course, stage, self._submission),
-                keeps=self._kept is not None,
+                self._interpreter,
+                Import(self._course, stage, self._submission, for_every_stage=keeps),
                 loaded=self._kept.pop(stage.slug, None) if self._kept else None,
                 believes=True,
             )

@@ -11,6 +11,7 @@ from grader.read.course_file import find_stage
 from grader.read.stubs import read_stub
 from grader.run.answers import WorkerAnswers
 from grader.run.facts import CaseFact, Ending, StageFacts
+from grader.run.importing import Import
 from grader.run.session import Checks
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
@@ -34,7 +35,7 @@ def reproduced(
     """
     slug, _, name = check.partition(".")
     stage = find_stage(course, slug)
-    answers = WorkerAnswers(interpreter, course, stage, submission)
+    answers = WorkerAnswers(interpreter, Import(course, stage, submission))
     facts = checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
     failing, fact = find_failure(stage, facts, name, seed)
     return written(stage, submission, failing, fact, seed)

@@ -10,6 +10,7 @@ import pytest
 
 from grader.run.answers import WorkerAnswers
 from grader.run.facts import Ending
+from grader.run.importing import Import
 from grader.run.remote import RemoteSubmission
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
@@ -70,7 +71,7 @@ def endings(interpreter: Interpreter, slug: str, source: str, check: str) -> lis
     files = solution_files(COURSE) | {stage.file_name: source.encode()}
 
     def body(checks: Checks) -> list[Ending]:
-        answers = WorkerAnswers(interpreter, COURSE, stage, Submission("lies", files))
+        answers = WorkerAnswers(interpreter, Import(COURSE, stage, Submission("lies", files)))
         remote = StageUnderCheck(stage, answers)
         [planned] = [each for each in checks.planned[slug] if each.id == f"{slug}.{check}"]
         try:
@@ -179,7 +180,7 @@ def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):
 """
     stage = COURSE.stage("flash")
     files = solution_files(COURSE) | {stage.file_name: source.encode()}
-    answers = WorkerAnswers(interpreter, COURSE, stage, Submission("seen", files))
+    answers = WorkerAnswers(interpreter, Import(COURSE, stage, Submission("seen", files)))
     under_check = StageUnderCheck(stage, answers)
     remote = RemoteSubmission(under_check)
     under_check.begin(1)
@@ -218,7 +219,7 @@ def test_the_limits_hold_for_a_measured_process_too(interpreter: Interpreter) ->
     files = {stage.file_name: b"import time\ndef flash_attention(*given):\n    time.sleep(60)\n"}
     course = replace(COURSE, limits=limits)
     others = {*interpreter.workers}
-    answers = WorkerAnswers(interpreter, course, stage, Submission("endless", files))
+    answers = WorkerAnswers(interpreter, Import(course, stage, Submission("endless", files)))
     under_check = StageUnderCheck(stage, answers)
     under_check.begin(1)
     remote = RemoteSubmission(under_check)

@@ -15,6 +15,7 @@ import pytest
 from grader.judge.verdict import judge_stage
 from grader.run.answers import WorkerAnswers
 from grader.run.facts import StageFacts
+from grader.run.importing import Import
 from grader.run.local_answers import LocalAnswers
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import local_solutions
@@ -139,7 +140,7 @@ def test_what_takes_memory_is_not_told_by_its_looks(interpreter: Interpreter, gu
 
     def body(checks: Checks) -> StageFacts:
         submission = Submission("guess", {stage.file_name: source.encode()})
-        answers = WorkerAnswers(interpreter, COURSE, stage, submission)
+        answers = WorkerAnswers(interpreter, Import(COURSE, stage, submission))
         return checks.run(stage, StageUnderCheck(stage, answers), 4, "cpu")
 
     facts = with_checks(COURSE, [stage], body)

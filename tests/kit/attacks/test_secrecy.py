@@ -18,6 +18,7 @@ import pytest
 
 from grader.read.submission import read_submission
 from grader.run.answers import WorkerAnswers
+from grader.run.importing import Import
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import References
 from grader.run.under_check import StageUnderCheck
@@ -175,14 +176,8 @@ def _dump(interpreter: Interpreter, checks: Checks, slug: str, source: bytes) ->
     files[stage.file_name] = source
     answered = course.required(stage)
     references = References(interpreter, course, answered) if answered else None
-    answers = KeepsLongest(
-        interpreter,
-        course,
-        stage,
-        Submission("probe", files),
-        answered=answered,
-        references=references,
-    )
+    importing = Import(course, stage, Submission("probe", files), answered)
+    answers = KeepsLongest(interpreter, importing, references=references)
     facts = checks.run(stage, StageUnderCheck(stage, answers), 7, "cpu")
     if references is not None:
         references.close()

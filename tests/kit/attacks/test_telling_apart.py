@@ -11,6 +11,7 @@ import pytest
 
 from grader.judge.verdict import judge_stage
 from grader.run.answers import WorkerAnswers
+from grader.run.importing import Import
 from grader.run.session import Checks, with_checks
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
@@ -77,7 +78,7 @@ def grade(interpreter: Interpreter, *sources: str) -> list[StageResult]:
         results = []
         for source in sources:
             submission = Submission("attack", {STAGE.file_name: source.encode()})
-            answers = WorkerAnswers(interpreter, COURSE, STAGE, submission)
+            answers = WorkerAnswers(interpreter, Import(COURSE, STAGE, submission))
             facts = checks.run(STAGE, StageUnderCheck(STAGE, answers), 7, "cpu")
             results.append(judge_stage(STAGE, facts))
         return results

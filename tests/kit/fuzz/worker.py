@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from grader.run.answers import WorkerAnswers
 from grader.run.failures import AnswerError
+from grader.run.importing import Import
 from grader.run.remote import RemoteSubmission
 from grader.run.trials import Trial, trial_of
 from grader.run.under_check import StageUnderCheck
@@ -120,7 +121,7 @@ def ask(data: bytes, folder: Path) -> str:
 
     What was made of the answers is returned. Raises AnswerError, and WireError in a backward pass.
     """
-    answers = WorkerAnswers(Said(data), FOLD, FOLDING, Submission("a", {}, cells=("x",)))  # type: ignore[arg-type]
+    answers = WorkerAnswers(Said(data), Import(FOLD, FOLDING, Submission("a", {}, cells=("x",))))  # type: ignore[arg-type]
     stage = StageUnderCheck(FOLDING, answers)
     try:
         stage.begin(1)

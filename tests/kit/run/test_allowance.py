@@ -15,6 +15,7 @@ from grader.run.allowance import Allowance, Due, Patience, Waited
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.failures import Timeout
+from grader.run.importing import Import
 from grader.run.remote import RemoteSubmission
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter, Worker
@@ -118,7 +119,7 @@ def answered(interpreter: Interpreter, seconds: float) -> float:
         f"import time\ndef {name}(values, width):\n    time.sleep({seconds})\n    return values\n"
     )
     submission = Submission("x", {stage.file_name: source.encode()})
-    answers = WorkerAnswers(interpreter, replace(TINY, limits=limits), stage, submission)
+    answers = WorkerAnswers(interpreter, Import(replace(TINY, limits=limits), stage, submission))
     under_check = StageUnderCheck(stage, answers)
     under_check.begin(1)
     try:

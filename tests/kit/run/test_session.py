@@ -15,6 +15,7 @@ from grader.run.answers import WorkerAnswers
 from grader.run.conversation import Conversation
 from grader.run.facts import CaseFact, Ending, StageFacts
 from grader.run.failures import LoadError, WrongReturn
+from grader.run.importing import Import
 from grader.run.session import Checks, _ending, _way, with_checks
 from grader.run.solutions import solution_files
 from grader.run.transcripts import Key, Transcripts
@@ -103,7 +104,7 @@ def grading(
 
         def grade(source: bytes, seed: int = 1) -> StageFacts:
             submission = Submission("mine", {STAGE.file_name: source})
-            answers = WorkerAnswers(interpreter, TINY, STAGE, submission)
+            answers = WorkerAnswers(interpreter, Import(TINY, STAGE, submission))
             return checks.run(STAGE, StageUnderCheck(STAGE, answers), seed, "cpu")
 
         body(checks, grade)
@@ -236,7 +237,7 @@ def test_what_one_submission_lacks_another_may_have(
         endings = []
         for source in (first + lacking, first + second, first + lacking):
             answers = WorkerAnswers(
-                interpreter, course, stage, Submission("mine", {"pair.py": source})
+                interpreter, Import(course, stage, Submission("mine", {"pair.py": source}))
             )
             facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
             endings.append(facts.cases[0].ending)
@@ -284,7 +285,7 @@ def test_a_process_that_has_lost_cuda_serves_no_other_case(tmp_path: Path) -> No
 
     def body(checks: Checks) -> list[Ending]:
         submission = Submission("mine", {"pair.py": LOSES_CUDA.encode()})
-        answers = WorkerAnswers(interpreter, course_read, stage, submission)
+        answers = WorkerAnswers(interpreter, Import(course_read, stage, submission))
         facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
         return [case.ending for case in facts.cases]
 
@@ -324,7 +325,7 @@ def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
         told = []
         for seed in (1, 1, 2):
             checks.forget()
-            answers = WorkerAnswers(interpreter, course, stage, Submission("mine", FILES))
+            answers = WorkerAnswers(interpreter, Import(course, stage, Submission("mine", FILES)))
             facts = checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
             told.append(facts.cases[0].message)
         return told
@@ -341,7 +342,7 @@ def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
     stage.check_file.write_text(DRAWS_AT_IMPORT, encoding="utf-8")
 
     def body(checks: Checks) -> str:
-        answers = WorkerAnswers(interpreter, course, stage, Submission("mine", FILES))
+        answers = WorkerAnswers(interpreter, Import(course, stage, Submission("mine", FILES)))
         facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
         return facts.cases[0].message
 

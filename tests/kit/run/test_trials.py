@@ -17,6 +17,7 @@ import pytest
 from grader.read.course_file import parse_course
 from grader.run.answers import WorkerAnswers
 from grader.run.failures import AnswerError, Cancelled, Timeout
+from grader.run.importing import Import
 from grader.run.local_answers import LocalAnswers
 from grader.run.remote import RemoteSubmission
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
@@ -71,7 +72,7 @@ def tried(
     interpreter: Interpreter, tests: str, sources: Mapping[str, str] = SOURCES
 ) -> dict[str, Trial]:
     submission = Submission("birds", {"eggs.py": tests.encode()})
-    return tried_by(WorkerAnswers(interpreter, COURSE, STAGE, submission), sources)
+    return tried_by(WorkerAnswers(interpreter, Import(COURSE, STAGE, submission)), sources)
 
 
 def tried_by(
@@ -124,9 +125,8 @@ class Counting(WorkerAnswers):
     """Those of a worker, with a note of the seed of each trial."""
 
     def __init__(self, interpreter: Interpreter, tests: str) -> None:
-        super().__init__(
-            interpreter, COURSE, STAGE, Submission("birds", {"eggs.py": tests.encode()})
-        )
+        submission = Submission("birds", {"eggs.py": tests.encode()})
+        super().__init__(interpreter, Import(COURSE, STAGE, submission))
         self.seeds: list[int] = []
 
     def tried(self, request: Frame) -> Frame:
@@ -200,7 +200,7 @@ def test_several_are_tried_at_once_and_told_in_their_order(
         both_are_there.wait()
         return int(request.header["number"])
 
-    answers = WorkerAnswers(interpreter, COURSE, STAGE, Submission("birds", {}))
+    answers = WorkerAnswers(interpreter, Import(COURSE, STAGE, Submission("birds", {})))
     requests = [Frame({"number": n}) for n in range(4)]
     assert list(answers.side_by_side(number, requests)) == [0, 1, 2, 3]
 
@@ -218,7 +218,7 @@ def test_ctrl_c_ends_what_is_being_tried(
     monkeypatch.setattr(interpreter, "at_once", 2)
     course = replace(COURSE, limits=replace(COURSE.limits, load_seconds=10_000))
     loop = Submission("birds", {"eggs.py": ENDLESS.encode()})
-    answers = WorkerAnswers(interpreter, course, STAGE, loop)
+    answers = WorkerAnswers(interpreter, Import(course, STAGE, loop))
     ended: list[type[BaseException]] = []
 
     def tried(request: Frame) -> None:
@@ -320,7 +320,7 @@ def test_a_stage_has_no_more_time_than_it_has(interpreter: Interpreter) -> None:
 def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter: Interpreter) -> None:
     limits = replace(COURSE.limits, stage_seconds=4.2)
     submission = Submission("birds", {"eggs.py": ENDLESS.encode()})
-    answers = WorkerAnswers(interpreter, replace(COURSE, limits=limits), STAGE, submission)
+    answers = WorkerAnswers(interpreter, Import(replace(COURSE, limits=limits), STAGE, submission))
     said = [""]
     while "used up" not in said[-1] and len(said) < 60:  # waiting for a CPU does not count
         with pytest.raises(Timeout) as caught:
@@ -344,7 +344,7 @@ def test_a_conftest_of_the_learners_is_no_conftest(interpreter: Interpreter) -> 
         "conftest.py": b"def pytest_runtest_call(item): assert 0",
         "pytest.ini": b"[pytest]\naddopts = --version",
     }
-    answers = WorkerAnswers(interpreter, COURSE, STAGE, Submission("birds", files))
+    answers = WorkerAnswers(interpreter, Import(COURSE, STAGE, Submission("birds", files)))
     assert verdicts(tried_by(answers)) == {"right": "passed", "wrong": "failed"}
 
 

@@ -14,6 +14,7 @@ from grader.learning.repro.reproduced import find_failure
 from grader.learning.repro.script import _imports, script
 from grader.read.stubs import read_stub
 from grader.run.answers import WorkerAnswers
+from grader.run.importing import Import
 from grader.run.session import Checks, with_checks
 from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
@@ -54,7 +55,9 @@ def _files(slug: str, name: str) -> dict[str, bytes]:
 
 def _script(slug: str, name: str, interpreter: Interpreter, checks: Checks) -> str:
     stage = COURSE.stage(slug)
-    answers = WorkerAnswers(interpreter, COURSE, stage, Submission(name, _files(slug, name)))
+    answers = WorkerAnswers(
+        interpreter, Import(COURSE, stage, Submission(name, _files(slug, name)))
+    )
     facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
     check, fact = find_failure(stage, facts, "", SEED)
     return script(check, fact, module=slug, stub=read_stub(stage), seed=SEED)
