@@ -41,7 +41,8 @@ def class_summary(
     in_all = f", {tally.total} in total" if tally.total != new else ""
     yield from page.sentence(f"{page.word(assignment.name)}: {graded}{in_all}{seed}.")
     if points := tally.points:
-        words = f"Of {amount(tally.most)} points: median {amount(median(points))}, mean "
+        left = f", without the {len(tally.unread)} unreadable" if tally.unread else ""
+        words = f"Of {amount(tally.most)} points{left}: median {amount(median(points))}, mean "
         words += f"{amount(mean(points))}, from {amount(min(points))} to {amount(max(points))}."
         yield from page.sentence(words)
     yield from _times(page, assignment, tally.late, tally.timeless, list(tally.missing.values()))

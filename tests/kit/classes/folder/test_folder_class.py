@@ -152,6 +152,17 @@ def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
     assert "nothing to regrade" in capsys.readouterr().out
 
 
+def test_the_screen_says_that_its_mean_is_without_the_unreadable(
+    course: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    hand_in(tmp_path / "two", ann=RIGHT)
+    (tmp_path / "two" / "gus.ipynb").write_text("no notebook", encoding="utf-8")
+    assert grade_class(course, tmp_path / "out", tmp_path / "two") == 0
+    said = capsys.readouterr().out
+    assert "2 submissions graded" in said
+    assert "Of 10 points, without the 1 unreadable: median 10, mean 10, from 10 to 10." in said
+
+
 def test_the_lines_of_json_hold_the_whole_verdict(results: Path) -> None:
     by_student = results_of(results)
     assert by_student.keys() == SCORES.keys()
