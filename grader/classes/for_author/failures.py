@@ -20,6 +20,7 @@ from grader.types.report import Outcome, StageResult
 _LISTED = 60
 _CALL = re.compile(r"^\s*call\s+(\w+)", re.MULTILINE)
 _ERROR = re.compile(r"\w+(Error|Exception)\b")
+_NUMBER = re.compile(r"\d[\d.e+-]*")
 _MESSAGE = 2000  # characters
 
 
@@ -48,7 +49,7 @@ def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
             if reason is None or reason.key == UNLOADED:
                 continue
             if result.slug in known:
-                key = (result.slug, reason.key, *_ids(result, failing=True))
+                key = (result.slug, reason.key, _words(reason), *_ids(result, failing=True))
                 group = groups.setdefault(key, _Group(known[result.slug], reason, result))
                 group.entries.append(entry)
     ordered = sorted(groups.values(), key=lambda one: (*_told(one), -len(one.entries)))
@@ -85,6 +86,13 @@ def _codes(group: _Group, ledger: Ledger, entry: str, name: str) -> Iterator[str
         if submission is not None:
             sources = [text for _, text in stage_sources(submission, group.stage)]
             yield wrong_code(sources[::-1], entry, name, each.student)  # in their own order
+
+
+def _words(reason: Reason) -> str:
+    """The first line of the message without its numbers; "" if a symptom tells the group."""
+    if reason.check.diagnosis is not None:
+        return ""
+    return _NUMBER.sub("", reason.check.message.partition("\n")[0])
 
 
 def _entry(stage: Stage, message: str) -> str:

@@ -70,6 +70,15 @@ def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(
     assert "Nothing is known about hints." in text and found["asked"] == 0
 
 
+def test_other_words_are_another_failure(course: Path, tmp_path: Path) -> None:
+    raising = "def moving_average(values, width):\n    raise {}\n"
+    errors = ("KeyError(1)", "KeyError(2)", "OSError(1)")
+    for number, error in enumerate(errors):
+        hand_in(tmp_path / "class", **{f"student{number}": raising.format(error)})
+    failures = lessons(course, tmp_path / "class", tmp_path / "out")["failures"]
+    assert [each["students"] for each in failures] == [2, 1]
+
+
 @pytest.mark.slow
 def test_a_failure_becomes_a_misconception(course: Path, tmp_path: Path, grade: Typed) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
