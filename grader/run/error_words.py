@@ -36,6 +36,13 @@ _NO_START = (
     "your class has no __init__ with the parameter {}: use the parameter names of the stub, and "
     "two underscores on each side of init"
 )
+_MANY = "`if`, `and`, `or` and `not` need one True or False, but this tensor holds many"
+_IN_PLACE = (
+    "x[...] = y, x += y and methods with a trailing underscore change their tensor, and this one "
+    "is an input or a parameter: make a new one"
+)
+_A_LAYER = "this is the {} layer itself, not what it makes: call it with its input, as in layer(x)"
+_TO_A_LAYER = "a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)"
 _FLOAT_SIZE = "a size is a float here, but sizes are whole numbers: / gives a float even for 8 / 2"
 
 
@@ -61,7 +68,11 @@ def plain_words(message: str, code: str = "") -> str:
             if words is _TWICE and not code:
                 text = "is self missing? It is the first parameter of every method"
             if words is _TWICE and _LAYER.search(code):
-                text += "; a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)"
+                text += f"; {_TO_A_LAYER}"
+            if words is _MANY and _LAYER.search(code):
+                text = _TO_A_LAYER
+            if words is _IN_PLACE and _PARAMETER.search(code):
+                text = "a parameter may be changed in place only within torch.no_grad()"
             if words in (_UNKNOWN, _NO_START) and code:
                 text = f"what is called here has no parameter {found[1]}: look up its parameters"
             if words in (_products, _PRODUCT, _MEETING) and _TURNED.search(code):
@@ -73,6 +84,9 @@ def plain_words(message: str, code: str = "") -> str:
 _TURNED = re.compile(r"\w\.T\b")
 _BIAS = re.compile(r"\w\.bias\b")
 _LAYER = re.compile(r"\bnn\.[A-Z]\w*\(")
+_PARAMETER = re.compile(r"\w\.(weight|bias)(\[.*\] [-+*/]?= |\.\w+_\()")
+_KIND = "((?:Lazy)?Linear|Dropout|Softmax)"  # of a layer
+_OF_TENSORS = "(?:view|reshape|transpose|permute|shape)"
 _SPLIT = re.compile(r"\.split\([^()\"']+,")  # of a tensor: a text is split without an axis
 
 
@@ -99,6 +113,8 @@ def _reshaped(shape: str, size: str) -> str:
 def _not_a_tensor(function: str, kind: str) -> str:
     if kind == "NoneType":
         return _NONE
+    if re.fullmatch(_KIND, kind):
+        return _A_LAYER.format(kind)
     if kind.startswith("torch.return_types."):
         return _PAIR.format(kind.rpartition(".")[2])
     of_numbers = ". For a number, use math.sqrt" if function == "sqrt" else ""
@@ -207,10 +223,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (
         r"leaf Variable that requires grad is being used in an in-place operation",
-        (
-            "x[...] = y, x += y and methods with a trailing underscore change their tensor, and "
-            "this one is an input or a parameter: make a new one"
-        ),
+        _IN_PLACE,
     ),
     (
         r"expected scalar type (\w+) but found (\w+)|dtype, but got:? (\w+) (?:!=|and) (\w+)",
@@ -218,7 +231,7 @@ _TABLE: Sequence[tuple[str, _Words]] = (
     ),
     (
         r"Boolean value of Tensor with more than one value is ambiguous",
-        "`if`, `and`, `or` and `not` need one True or False, but this tensor holds many",
+        _MANY,
     ),
     (
         r"subscripts in the equation \((\d+)\) does not match .* \((\d+)\) for operand (\d)",
@@ -245,8 +258,8 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         ),
     ),
     (
-        r"^(?:unsup.*)?'((?:Lazy)?Linear)'(?: .*'(?:view|reshape|transpose|permute|shape)'| and|$)",
-        "this is the {} layer itself, not what it makes: call it with its input, as in layer(x)",
+        rf"^(?:unsup.*|'[<>]=?' .*)?'{_KIND}'(?: .*'{_OF_TENSORS}'| and|$)",
+        _A_LAYER,
     ),
     (
         r"^only integer tensors of a single element can be converted to an index",
@@ -254,6 +267,10 @@ _TABLE: Sequence[tuple[str, _Words]] = (
             "a single whole number is needed here, as for the bound of a slice; this tensor holds "
             "several numbers, or no integers"
         ),
+    ),
+    (
+        r"^The shape of the mask \[.* does not match the shape of the indexed tensor",
+        "a mask in brackets has the sizes of its tensor's first axes; masked_fill broadcasts it",
     ),
     (
         r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",

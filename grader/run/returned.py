@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.run.failures import WrongReturn
 from grader.run.value_words import described
-from grader.run.worker.wire import TRAVELS, Handle, Opaque, PlainObject
+from grader.run.worker.wire import TRAVELS, Handle, Iterated, Opaque, PlainObject
 from grader.types.course import EntryPoint
 
 _KIND_WORDS = {
@@ -31,6 +31,8 @@ def checked(value: Any, entry: EntryPoint, call: str) -> Any:
         missing = ": call it with its input"
     if isinstance(value, Opaque) and value.type_name == "coroutine":
         missing = ": write `def` without `async`"
+    if isinstance(value, Iterated) and value.type_name == "generator":
+        missing = ": write `return` in place of `yield`"
     if entry.is_tuple:
         wanted = f"a tuple of {len(entry.returns)}"
         if not isinstance(value, tuple) or len(value) != len(entry.returns):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from grader.run.worker.wire import Handle, Opaque, PlainObject
+from grader.run.worker.wire import Handle, Iterated, Opaque, PlainObject
 from grader.types.text import safe, safe_line
 
 _FEW = 8  # a tensor of at most this many short numbers is shown by its values
@@ -28,8 +28,10 @@ def described(value: Any) -> str:
     """A value in a few words."""
     if value is None:
         return "None"
-    if isinstance(value, Opaque):
+    if isinstance(value, (Iterated, Opaque)):
         article = "an" if value.type_name[:1].lower() in "aeiou" else "a"
+        if isinstance(value, Iterated):
+            return f"{article} {safe_line(value.type_name)} of {len(value)}"
         why = f" ({safe(value.why)})" if value.why else ""
         return f"{article} {safe_line(value.type_name)}{why}"
     if isinstance(value, Handle):

@@ -364,6 +364,14 @@ class Handle:
     type_name: str
 
 
+class Iterated(list[Any]):
+    """What an iterator of the other process gave, and the name of its class."""
+
+    def __init__(self, type_name: str, items: Iterable[Any]) -> None:
+        super().__init__(items)
+        self.type_name = type_name
+
+
 class PlainObject(SimpleNamespace):
     """An object of plain values: its attributes, and the name of its class in the other process.
 
@@ -462,14 +470,15 @@ class Packer:
 
     def _container(self, tag: str, value: Any, depth: int) -> Any:
         items = list(islice(value.items() if tag == "dict" else value, _ITEMS_CAP + 1))
+        name = _type_name(value) if tag == "iterator" else tag
         if len(items) > _ITEMS_CAP:  # perhaps without end
-            return self._opaque(tag, f"more than {_ITEMS_CAP:,} entries")
+            return self._opaque(name, f"more than {_ITEMS_CAP:,} entries")
         if tag == "dict":
             return {tag: self._pairs(items, depth)}
         packed = [self.pack(item, depth + 1) for item in items]
         if tag in ("set", "frozenset"):
             packed.sort(key=_JSON.encode)  # the order in memory differs between processes
-        return {tag: packed}
+        return {tag: packed, "type": name} if tag == "iterator" else {tag: packed}
 
     def _pairs(self, pairs: Iterable[tuple[Any, Any]], depth: int) -> list[list[Any]]:
         return [[self.pack(key, depth + 1), self.pack(value, depth + 1)] for key, value in pairs]
@@ -562,7 +571,8 @@ class Unpacker:
             if tag in ("tensor", "ndarray"):
                 return self._array(tag, content)
             if tag in _CONTAINERS and isinstance(content, list):
-                return self._container(tag, content, depth)
+                found = self._container(tag, content, depth)
+                return Iterated(_short(data.get("type")), found) if tag == "iterator" else found
             if tag == "record" and isinstance(content, list):
                 return self._record(data.get("type"), content, depth)
             if tag == "bytes":
@@ -586,7 +596,7 @@ class Unpacker:
             _expect_quick_to_hash([key for key, _ in pairs])
             return dict(pairs)
         items = [self.unpack(item, depth + 1) for item in content]
-        if tag == "list":
+        if tag in ("list", "iterator"):
             return items
         if tag == "tuple":
             return tuple(items)
@@ -626,10 +636,11 @@ def tensor_bytes(tensor: Any) -> bytes:
     return data
 
 
-# What each kind of container is packed as; an iterator is read into a list.
+# What each kind of container is packed as.
 _CONTAINERS: Mapping[str, Any] = {
     "tuple": tuple,
-    "list": (list, Iterator),
+    "list": list,
+    "iterator": Iterator,
     "dict": Mapping,
     "set": set,
     "frozenset": frozenset,

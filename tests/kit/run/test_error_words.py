@@ -90,6 +90,18 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: X @ torch.nn.Linear(5, 5),  # type: ignore[operator]
         "the Linear layer itself",
     ),
+    "a layer as a number": (
+        lambda: torch.nn.functional.dropout(X, torch.nn.Dropout(0.1)),  # type: ignore[arg-type]
+        "the Dropout layer itself",
+    ),
+    "a layer as a tensor": (
+        lambda: torch.matmul(torch.nn.Dropout(0.1), X),  # type: ignore[call-overload]
+        "the Dropout layer itself",
+    ),
+    "a mask in brackets": (
+        lambda: X[torch.ones(5) == 1],
+        "its tensor's first axes; masked_fill broadcasts",
+    ),
     "a slice up to several numbers": (
         lambda: X[:, : torch.tensor([1, 2])],
         "holds several numbers, or",
@@ -240,6 +252,16 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
             "Softmax.__init__() got multiple values for argument 'dim'",
             "return nn.Softmax(scores, dim=-1)",
             r"place of dim already; a layer takes .* nn.Softmax\(dim=-1\)\(x\)$",
+        ),
+        (
+            "a leaf Variable that requires grad is being used in an in-place operation.",
+            "fused.w_qkv.weight.copy_(torch.cat([one, other]))",
+            r"^a parameter may be changed in place only within torch.no_grad\(\)$",
+        ),
+        (
+            "Boolean value of Tensor with more than one value is ambiguous",
+            "weights = nn.Dropout(weights, 0.1)",
+            r"^a layer takes the tensor when it is called: nn.Softmax\(dim=-1\)\(x\)$",
         ),
         (
             "Linear.__init__() got an unexpected keyword argument 'use_bias'",

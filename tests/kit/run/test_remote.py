@@ -25,7 +25,7 @@ from grader.run.remote import RemoteModule, RemoteSubmission
 from grader.run.returned import checked
 from grader.run.under_check import StageUnderCheck
 from grader.run.value_words import described
-from grader.run.worker.wire import TRAVELS, Frame, Handle, Opaque, PlainObject
+from grader.run.worker.wire import TRAVELS, Frame, Handle, Iterated, Opaque, PlainObject
 from grader.types.course import EntryPoint, Stage
 
 TENSOR, ARRAY, NUMBER, ANY = (
@@ -115,6 +115,12 @@ WRONG: dict[str, tuple[EntryPoint, Any, str]] = {
     "something opaque": (TENSOR, Opaque("torch.Tensor", "too large"), "a torch.Tensor (too large)"),
     "a module": (TENSOR, Handle(0, "Linear"), "a module of class Linear: call it with its input"),
     "an async def": (TENSOR, Opaque("coroutine"), "a coroutine: write `def` without `async`"),
+    "a yield for a tuple": (
+        PAIR,
+        Iterated("generator", [1, 2]),
+        "a generator of 2: write `return` in place of `yield`",
+    ),
+    "another iterator": (PAIR, Iterated("zip", []), "a zip of 0"),
     "an object": (TENSOR, PlainObject("Fold", {"size": 1}), "an object of class Fold"),
     "a tensor for an array": (ARRAY, torch.ones(2), "a torch.Tensor of shape [2]"),
     "True for a number": (NUMBER, True, "bool True"),

@@ -168,6 +168,10 @@ def test_a_relative_of_a_plain_value_comes_back_as_the_plain_one(value: Any, bac
     assert there(value) == back
 
 
+def test_an_iterator_comes_back_with_the_name_of_its_kind() -> None:
+    assert there(number for number in range(3)).type_name == "generator"
+
+
 def test_a_dictionary_keeps_its_order() -> None:
     assert list(there({"z": 1, "a": 2, "m": 3})) == ["z", "a", "m"]
 
@@ -262,7 +266,7 @@ def test_no_container_is_read_without_end() -> None:
         while True:
             yield 0
 
-    assert there(endless()) == Opaque("list", "more than 10,000 entries")
+    assert there(endless()) == Opaque("generator", "more than 10,000 entries")
 
 
 def test_arrays_larger_than_a_frame_stay_behind(monkeypatch: pytest.MonkeyPatch) -> None:
