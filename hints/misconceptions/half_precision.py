@@ -311,6 +311,18 @@ def half_minus_10000(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
 
 
 @misconception(
+    "half_minus_1e9",
+    replaces="stable_attention",
+    says="A query that may see no key gets the average of all values, as when you block with -1e9 "
+    "or the lowest number of the dtype. Block with -inf, and give such a query zeros.",
+    hint=4,
+)
+def half_minus_1e9(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    a, b, c = _wide(q, k, v)
+    return (_softmax(_blocked(_scores(a, b), mask, -1e9)) @ c).to(v.dtype)
+
+
+@misconception(
     "half_blocked_nan",
     replaces="stable_attention",
     says="A query that may see no key gets NaN from your softmax. Your attention_weights gives "
