@@ -129,7 +129,7 @@ def number(value: complex, as_bool: bool = False, digits: int = 6) -> str:
     """A number with so many digits, or a truth value as one."""
     if as_bool or isinstance(value, bool):
         return str(bool(value))
-    return f"{value:.{digits}g}"
+    return f"{value + 0:.{digits}g}"  # no -0
 
 
 def capital(text: str) -> str:

@@ -96,6 +96,10 @@ def test_as_many_digits_are_shown_as_it_takes_to_see_the_difference(make: Make) 
     assert "[     1       2 ]" in close and "[1.0001*      2 ]" in close
 
 
+def test_a_zero_is_shown_without_a_sign(make: Make) -> None:
+    assert "[0  1 ]" in said(make([-0.0, 2.0]), make([-0.0, 1.0]), "T")
+
+
 def test_a_failure_says_in_which_way_the_answer_is_wrong(make: Make) -> None:
     for wrong, way in ((make([1.0]), Way.SHAPE), (make([1.0, 3.0]), Way.VALUES)):
         with pytest.raises(CheckFailed) as failed:
