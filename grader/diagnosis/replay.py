@@ -474,7 +474,7 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
     """Copy what `named_parameters` returned for the learner's module into the replayed module."""
     import torch
 
-    named = _read(reply).value
+    named = read(reply).value
     module = bench.held(number)
     if module is None or not isinstance(named, list):
         return
@@ -552,7 +552,7 @@ def _answer(request: Frame, reply: Frame) -> Read:
     misses a parameter asks for the parameters next.
     """
     is_load = request.target.get("method") == "load_state_dict"
-    return replace(_read(reply), value=None) if is_load else _read(reply)
+    return replace(read(reply), value=None) if is_load else read(reply)
 
 
 def _message(error: Mapping[str, Any]) -> str:
@@ -565,7 +565,7 @@ def _message(error: Mapping[str, Any]) -> str:
     return _TWO_SIZES.sub(lambda two: two[2].join(sorted((two[1], two[3]))), text)
 
 
-def _read(reply: Frame) -> Read:
+def read(reply: Frame) -> Read:
     """Unpack a reply; an invalid one is an error like any other."""
     header = reply.header
     error = header.get("error")

@@ -9,20 +9,28 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from grader.diagnosis.relations.finding import relation_of
 from grader.diagnosis.relations.pair import Pair, is_telling
-from grader.diagnosis.replay import PARAMETERS, Step, arrays, equal, room, wide
+from grader.diagnosis.replay import PARAMETERS, Step, arrays, equal, read, room, wide
 from grader.diagnosis.starts import other_names, start_symptom
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
+from grader.run.failures import strings
 from grader.run.worker.wire import Unpacker
 from grader.types.report import Diagnosis, Way
 from grader.types.text import listed
 
 _MOST_VALUES = 1 << 16  # numbers of one answer; a larger one is not examined
 _GENERAL = {"dtype": "Your result has the right numbers, but not the expected dtype."}
+_LAYERS = (
+    " A layer counts if __init__ sets it under this name, as in self.layer = nn.Linear(4, 4), "
+    "and not in a list."
+)
+LACKING = "symptom:lacking"  # its id
+_FEW = 3  # names that are told
 _ORDINALS = ("first", "second", "third", "fourth")
 
 
@@ -41,6 +49,9 @@ def symptom_of(
     if starts and None not in starts:
         found = start_symptom([start for start in starts if start])
         return found and Diagnosis(f"symptom:{found[0]}", found[1])
+    lacking = [each.lacking for each in seen]
+    if lacking and all(lacking):
+        return _lacking(lacking[0])
     if not seen or not all(each.is_comparable for each in seen):
         return None
     for symptom in own if any(each.is_telling for each in seen) else ():
@@ -59,6 +70,9 @@ def symptom_of(
     relation = relation_of(known)
     if relation is not None:
         return Diagnosis(f"symptom:{relation.id}", relation.text)
+    if _are_alike(known):
+        text = f"{known[0].what} is the same in each failing call, and the right one is not."
+        return Diagnosis("symptom:same", text)
     only = {each.only_wrong() for each in seen}
     alone = only.pop()
     if alone is None or only:
@@ -91,6 +105,16 @@ class _Seen:
         both = step.learner.value, step.solution.value
         method = step.exchange.request.target.get("method")
         return both if step.fresh or (method in PARAMETERS and other_names(*both)) else None
+
+    @property
+    def lacking(self) -> list[str]:
+        """The parameters that the check has set, and that the module does not have."""
+        names: list[str] = []
+        for step in takewhile(lambda step: step is not self._step, self._steps):
+            if step.exchange.request.target.get("method") == "load_state_dict":
+                keys = read(step.exchange.reply).value
+                names = strings(keys[1]) if isinstance(keys, tuple) and len(keys) == 2 else []
+        return names
 
     @property
     def is_comparable(self) -> bool:
@@ -281,6 +305,27 @@ class _Seen:
             elif hasattr(value, "dtype") and hasattr(value, "shape"):
                 for axis, size in enumerate(value.shape):
                     yield f"{name}.shape[{axis - len(value.shape)}]", int(size)
+
+
+def _lacking(names: Sequence[str]) -> Diagnosis:
+    rest = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    text = f"Your module lacks {', '.join(names[:_FEW]) if rest else listed(names)}{rest}."
+    if any(name.endswith("weight") for name in names):
+        text += _LAYERS
+    return Diagnosis(LACKING, text)
+
+
+def _are_alike(pairs: Sequence[Pair]) -> bool:
+    """Whether the wrong arrays are all equal, though the right ones are not.
+
+    Equal numbers throughout prove nothing, unless even the right shapes differ.
+    """
+    first = pairs[0]
+    if not all(pair.same(pair.got, first.got) for pair in pairs):
+        return False
+    if not is_telling(first.got, first.is_bool):
+        return any(pair.want.shape != first.want.shape for pair in pairs)
+    return not all(pair.same(pair.want, first.want) for pair in pairs)
 
 
 def _is_near(one: Any, other: Any) -> bool:

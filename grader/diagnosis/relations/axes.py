@@ -25,6 +25,8 @@ _REDUCTIONS: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
 def constant(pair: Pair) -> Iterator[Relation]:
     """The same number at every position."""
     first = pair.got.flat[0]
+    if pair.got.size < 2:
+        return
     if is_telling(pair.want, pair.is_bool) and pair.same(pair.got, np.full_like(pair.got, first)):
         words = number(first, pair.is_bool)
         yield Relation(

@@ -29,6 +29,14 @@ _MAPS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "root": ("the square root of the right one", np.sqrt),
     "abs": ("the right one without its signs", abs),
     "inverse": ("1 over the right one", np.reciprocal),
+    "softmax": (
+        "the softmax of the right one along the last axis",
+        lambda array: _exp_shares(np.atleast_1d(array)),
+    ),
+}
+_SUMMED: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "sums": ("", lambda array: array),
+    "exp-sums": (" after exp, as log_softmax does", lambda array: np.exp(np.minimum(array, 1.0))),
 }
 
 
@@ -321,13 +329,18 @@ def mapped(pair: Pair) -> Iterator[Relation]:
         )
 
 
+def _exp_shares(array: Any) -> Any:
+    powers = np.exp(array - array.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
 def _is_mapped(pair: Pair, function: Callable[[Any], Any]) -> bool:
     with np.errstate(all="ignore"):
         return pair.same(pair.got, function(pair.want))
 
 
 def sums(pair: Pair) -> Iterator[Relation]:
-    """The right numbers sum to one along some axes, the wrong ones along others."""
+    """The right numbers sum to one along some axes, the wrong ones or exp of them along others."""
     if pair.is_bool or pair.got.shape != pair.want.shape or not is_telling(pair.got, False):
         return
     axes = range(pair.want.ndim)
@@ -335,17 +348,19 @@ def sums(pair: Pair) -> Iterator[Relation]:
     right = next((s for s in sets if _sums_to_one(pair, pair.want, s)), None)
     if right is None or _sums_to_one(pair, pair.got, right):
         return
-    for chosen in sets:
-        if math.prod(pair.got.shape[axis] for axis in chosen) < 2:
-            continue
-        yield Relation(
-            f"sums:{''.join(map(str, chosen))}",
-            f"{pair.what} sums to one over {listed([pair.axis(a) for a in chosen])}; "
-            f"the right one sums to one over {listed([pair.axis(a) for a in right])}.",
-            lambda other, chosen=chosen: (  # type: ignore[misc]
-                max(chosen) < other.got.ndim and _sums_to_one(other, other.got, chosen)
-            ),
-        )
+    for id, (words, function) in _SUMMED.items():
+        for chosen in sets:
+            if math.prod(pair.got.shape[axis] for axis in chosen) < 2:
+                continue
+            yield Relation(
+                f"{id}:{''.join(map(str, chosen))}",
+                f"{pair.what} sums to one over {listed([pair.axis(a) for a in chosen])}{words}; "
+                f"the right one sums to one over {listed([pair.axis(a) for a in right])}.",
+                lambda other, chosen=chosen, function=function: (  # type: ignore[misc]
+                    max(chosen) < other.got.ndim
+                    and _sums_to_one(other, function(other.got), chosen)
+                ),
+            )
 
 
 def _sums_to_one(pair: Pair, array: Any, axes: tuple[int, ...]) -> bool:

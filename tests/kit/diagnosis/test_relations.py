@@ -73,6 +73,7 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
     "an offset": (X + 1, X, "offset"),
     "an offset for each feature": (X + np.array([1, 2, 0, 5]), X, "offset-of-feature"),
     "the logarithm": (np.log(W), W, "map:log"),
+    "the softmax": (shares(2, 3, 4), X, "map:softmax"),
     "0 for -inf": (np.where(np.isinf(BLOCKED), 0, BLOCKED), BLOCKED, "wherever:-inf:0"),
     "NaN at one 0": (
         with_part(with_part(X, (slice(None), 0), 0), (1, 0), np.nan),
@@ -99,6 +100,11 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
         np.exp(X) / np.exp(X).sum(1, keepdims=True),
         np.exp(X) / np.exp(X).sum(2, keepdims=True),
         "sums:1",
+    ),
+    "sums after exp": (
+        np.log(np.exp(X) / np.exp(X).sum(1, keepdims=True)),
+        W,
+        "exp-sums:1",
     ),
     "a factor for each row": (X * drawn(2, 3, 1, seed=5), X, "factor-of-row"),
     "rows whose squares sum to one": (
@@ -157,6 +163,7 @@ UNRELATED: dict[str, tuple[Array, Array]] = {
     "other numbers, all less than the tolerance": (drawn(2, 3, 4, seed=7) * 1e-12, X),
     "another shape": (drawn(5, 2), X),
     "numbers that are all alike": (np.full((2, 3), 2.0), np.ones((2, 3))),
+    "one number in place of many": (np.ones((1, 1)), X[0]),
     "one number": (np.array([[2.0]]), np.array([[1.0]])),
     "two numbers, each other's opposite": (np.array([1.0, -1.0]), np.array([-1.0, 1.0])),
     "a table that is its own transpose": (np.eye(3)[:, :2], np.eye(3)[:2]),

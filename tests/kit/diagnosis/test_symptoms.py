@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from grader.diagnosis.diagnose import diagnose
 from grader.misconceptions import Known, Symptom, symptom
@@ -59,6 +59,7 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
         lambda x, n: share(x, n) * 7 if n == 2 else share(x, n) + 1,
         {"values": None, "one": "offset", "gradient": "factor"},
     ),
+    "the answer to another call": (lambda x, n: share(x_of(5), 3), {"values": "same"}),
     "an error": (lambda x, n: share(x, 0), {}),
     "no relation": (lambda x, n: torch.sin(x * 7) + n, {}),
     "None": (lambda x, n: None, {}),
@@ -251,3 +252,28 @@ def test_a_parameter_is_called_by_its_name() -> None:
     facts = recorded({"Chain": start(turned=True)}, {"start": [check]})
     found = diagnose(facts, Known(), {**SOLUTION, "Chain": start(turned=False)}.__getitem__)
     assert found["one.start"].text.startswith("second.weight holds the right numbers")
+
+
+def test_parameters_that_a_module_does_not_have_are_named() -> None:
+    class Listed(nn.Module):
+        def __init__(self, size: int) -> None:
+            super().__init__()
+            self.first, self.others = nn.Linear(size, size), [nn.Linear(size, size)]
+
+        def forward(self, x: Tensor) -> Any:
+            return self.others[0](self.first(x))
+
+    def check(submission: Any) -> None:
+        chain, state = submission.Chain(2), Chain(2).state_dict()
+        chain.load_state_dict(state, strict=False)
+        with torch.no_grad():
+            one = nn.functional.linear(x_of(3, 2), state["first.weight"], state["first.bias"])
+            two = nn.functional.linear(one, state["second.weight"], state["second.bias"])
+            assert torch.allclose(chain(x_of(3, 2)), two)
+
+    found = diagnose(
+        recorded({"Chain": Listed}, {"values": [check]}), Known(), SOLUTION.__getitem__
+    )
+    assert found["one.values"].text.startswith(
+        "Your module lacks second.weight and second.bias. A layer counts if"
+    )
