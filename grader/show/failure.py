@@ -312,7 +312,7 @@ def _whole(page: Page, group: Sequence[CheckResult], shown: set[str]) -> Iterato
         yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
         if found.place:
             yield from page.verbatim(found.place, _BODY, limit=LINES_WITH_ALL)[0]
-    says, look, place = check.message.partition(f"\n{_LOOK_AT}")
+    says, look, place = _without_known_frames(check.message, shown).partition(f"\n{_LOOK_AT}")
     if says.strip():
         style = "dim" if check.outcome is Outcome.ERROR else ""
         message = says if place in shown else says + look + place
@@ -320,6 +320,17 @@ def _whole(page: Page, group: Sequence[CheckResult], shown: set[str]) -> Iterato
         lines, left = page.verbatim(message, _BODY, style, limit=LINES_WITH_ALL)
         yield from lines
         yield from _left_out(page, left)
+
+
+def _without_known_frames(message: str, shown: set[str]) -> str:
+    """The message, of whose frames only the last stays if they are `shown` already; adds them."""
+    parts = _PART.split(message)
+    frames = [part for part in parts if _FRAME.match(part)]
+    way = "\n".join(frames)
+    if way in shown:
+        parts = [part for part in parts if part not in frames[:-1]]
+    shown.add(way)
+    return "\n".join(parts)
 
 
 def _printed(page: Page, stage: StageResult, limit: int) -> Iterator[Text]:

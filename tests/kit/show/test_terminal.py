@@ -492,6 +492,17 @@ def test_a_megabyte_of_message_is_drawn_at_once() -> None:
     assert len(drawn.split("\n")) < 60
 
 
+def test_of_frames_that_were_shown_only_the_last_stays() -> None:
+    frames = "".join(f"\n  wings.py, line {n}, in fold\n    line_{n}()" for n in range(12))
+    checks = (
+        check(name, Outcome.FAILED, message=f"TypeError: {name}{frames}\n  call  fold({n})")
+        for n, name in enumerate(("one", "two", "three"))
+    )
+    drawn = draw(screen(Situation(report(stage(0, F, *checks)), every=True)))
+    assert drawn.count("line_0()") == 1 and drawn.count("line_11()") == 3
+    assert all(drawn.count(f"fold({n})") == 1 for n in range(3))
+
+
 def test_a_bar_is_full_only_for_full_points() -> None:
     almost = replace(stage(0, F, check("values", Outcome.FAILED, 0.1)), score=11.9)
     barely = replace(stage(1, F, check("values", Outcome.FAILED, 17.9)), score=0.1)
