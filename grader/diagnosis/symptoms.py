@@ -30,7 +30,7 @@ _LAYERS = (
     "and not in a list."
 )
 LACKING = "symptom:lacking"  # its id
-_FEW = 3  # names that are told
+_FEW = 3  # names that the message lists
 _ORDINALS = ("first", "second", "third", "fourth")
 
 

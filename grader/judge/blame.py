@@ -29,9 +29,9 @@ class Blame:
     `cause` is the slug of the earlier stage that alone is at fault. If it `is_own`, the mistake is
     in the stage itself, and shows with the course's own functions for the `answered` stages, which
     do not pass. The checks whose ids are `credited` get their points although they fail. `perhaps`
-    is the slug of an earlier stage that may be at fault, which is uncertain if it has a class,
-    because no solution can stand in for that, and in a student's copy, which `is_partial`. There,
-    of a stage without a visible check only whether it `is_written` is known.
+    is the slug of an earlier stage that may be at fault. That stays uncertain for a class, which no
+    solution can stand in for, and in a student's copy, which `is_partial`. In such a copy,
+    `is_written` says all that is known of a stage without a visible check.
     """
 
     cause: str | None = None

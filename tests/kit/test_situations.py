@@ -3,7 +3,7 @@
 situations/<name>/ holds files that replace some of the solutions (or the stubs), or one notebook,
 and expected.txt: what the real engine reports on every stage that has not passed, without times.
 
-REWRITE_GOLDENS=1 python -m pytest tests/kit/test_situations.py    writes every report anew.
+REWRITE_GOLDENS=1 python -m pytest tests/kit/test_situations.py    rewrites every report.
 """
 
 from __future__ import annotations

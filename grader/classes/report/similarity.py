@@ -5,7 +5,7 @@ ways, thousands of pairs have the same tokens. Code that more than a few student
 ignored, like the stub and the solution: only tokens outside every usual run of `_RUN` tokens are
 compared. The rest of two independent answers, where it was long enough to count, was less than 0.7
 alike, and of two usual answers nothing is left: its test measures both. Code that half the class
-copied from one place looks usual too, so nobody is listed for it.
+copied from one place looks usual too, so the report lists nobody for it.
 
 Names that the answer itself defines, comments, docstrings and layout do not count.
 """

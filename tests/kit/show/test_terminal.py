@@ -1,6 +1,6 @@
 """Each situation a learner can be in, compared exactly with the screen in goldens/.
 
-REWRITE_GOLDENS=1 python -m pytest tests/kit/show/test_terminal.py    draws all of them anew.
+REWRITE_GOLDENS=1 python -m pytest tests/kit/show/test_terminal.py    redraws all of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Traces of whole submissions: what every step holds, and how a trace that cannot go on ends.
 
-This draws all goldens anew:
+This redraws all goldens:
 REWRITE_GOLDENS=1 python -m pytest tests/kit/learning/pictures/test_whole_traces.py
 """
 
