@@ -19,7 +19,8 @@ from grader.diagnosis.starts import is_named_tensor, misshapen_alike, start_alik
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
 from grader.run.local_answers import answered_here
 from grader.run.worker.bench import Bench
-from grader.run.worker.wire import Frame, Handle, Opaque, PlainObject, Unpacker, WireError
+from grader.run.worker.packing import Handle, Opaque, PlainObject, Unpacker
+from grader.run.worker.wire import Frame, WireError
 
 _FAILED = (Ending.WRONG, Ending.RAISED)
 _PASSED = (Ending.PASSED, Ending.SKIPPED)

@@ -19,7 +19,7 @@ from grader.diagnosis.starts import other_names, start_symptom
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
 from grader.run.failures import strings
-from grader.run.worker.wire import Unpacker
+from grader.run.worker.packing import Unpacker
 from grader.types.report import Diagnosis, Way
 from grader.types.text import listed
 

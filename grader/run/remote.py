@@ -13,7 +13,8 @@ from grader.run.trials import Trial
 from grader.run.under_check import StageUnderCheck, Usage
 from grader.run.value_words import RemoteObject, arguments, described
 from grader.run.worker.bridge import Caller
-from grader.run.worker.wire import LAZY, Handle, Opaque, WireError
+from grader.run.worker.packing import LAZY, Handle, Opaque
+from grader.run.worker.wire import WireError
 from grader.types.course import EntryPoint
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.run.failures import WrongReturn
 from grader.run.value_words import described
-from grader.run.worker.wire import TRAVELS, Handle, Iterated, Opaque, PlainObject
+from grader.run.worker.packing import TRAVELS, Handle, Iterated, Opaque, PlainObject
 from grader.types.course import EntryPoint
 
 _KIND_WORDS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from grader.run.worker.wire import Handle, Iterated, Opaque, PlainObject
+from grader.run.worker.packing import Handle, Iterated, Opaque, PlainObject
 from grader.types.text import safe, safe_line
 
 _FEW = 8  # a tensor of at most this many short numbers is shown by its values

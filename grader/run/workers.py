@@ -44,8 +44,8 @@ _CONTROL_SECONDS = 30.0
 GRACE = 0.2  # for a worker that closed its socket to end, to learn how it ended
 # In the order of their imports.
 _SOURCES = (
-    *("wire", "bridge", "probes", "recording", "trying", "bench", "forbidden", "loader", "lock"),
-    *("names", "reading", "scratch", "server"),
+    *("wire", "packing", "bridge", "probes", "recording", "trying", "bench", "forbidden", "loader"),
+    *("lock", "names", "reading", "scratch", "server"),
 )
 # Only on Linux is it known to be safe to fork a process that has imported torch.
 _CAN_FORK = sys.platform == "linux"

@@ -17,7 +17,8 @@ from grader.authoring.verify.runs import silence
 from grader.diagnosis.replay import PARAMETERS, Read, Replays, equal, same
 from grader.run.facts import Exchange, StageFacts
 from grader.run.stopping import stopped_after
-from grader.run.worker.wire import Unpacker, WireError
+from grader.run.worker.packing import Unpacker
+from grader.run.worker.wire import WireError
 
 Find = Callable[[str], Any]
 _SECONDS = 3.0  # for all that is asked of one implementation

@@ -10,7 +10,7 @@ from grader.checking.inputs import FEW
 from grader.learning.repro.script import is_call
 from grader.read.stubs import parameters
 from grader.run.facts import CaseFact
-from grader.run.worker.wire import Unpacker
+from grader.run.worker.packing import Unpacker
 from grader.types.text import listed
 
 _CALLS = 3  # the last ones, because an earlier answer may be the wrong one

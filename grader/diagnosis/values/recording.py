@@ -20,8 +20,9 @@ from grader.run.budget import Budget
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
 from grader.run.importing import Import
 from grader.run.sources import all_sources
+from grader.run.worker.packing import Unpacker
 from grader.run.worker.recording import LARGEST
-from grader.run.worker.wire import Frame, Unpacker, WireError
+from grader.run.worker.wire import Frame, WireError
 from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult
 
 _CHECKS = 12  # that are run once more

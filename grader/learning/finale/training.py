@@ -19,7 +19,7 @@ from grader.run.importing import Import
 from grader.run.under_check import StageUnderCheck
 from grader.run.value_words import described
 from grader.run.worker.bridge import Caller
-from grader.run.worker.wire import Handle
+from grader.run.worker.packing import Handle
 from grader.run.workers import Interpreter
 from grader.tracing import Heatmap
 from grader.types.course import Course

@@ -14,7 +14,7 @@ from grader.checking.comparing import COTANGENT_SEED
 from grader.checking.inputs import FEW
 from grader.read.stubs import parameters
 from grader.run.facts import CaseFact, Exchange
-from grader.run.worker.wire import Unpacker
+from grader.run.worker.packing import Unpacker
 from grader.types.errors import KitError
 from grader.types.report import CheckResult, Way
 from grader.types.text import safe

@@ -1,7 +1,7 @@
 """The untrusted side: all modules here are sent as text to an isolated interpreter.
 
 They import each other, the standard library and the course's own libraries, and nothing else of the
-kit: wire (frames and values) <- bridge (calls across it) <- bench (answers calls) <- server. trying
-runs tests for bench, recording notes what a call makes. forbidden, lock and
+kit: wire (frames) <- packing (values in them) <- bridge (calls with them) <- bench (answers calls)
+<- server. trying runs tests for bench, recording notes what a call makes. forbidden, lock and
 scratch import no other module here.
 """

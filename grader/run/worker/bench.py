@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any
 
+from grader.run.worker.packing import Handle, Packer, Unpacker, tensor_bytes
 from grader.run.worker.probes import defined, held_shapes, made, meter
 from grader.run.worker.recording import recorder
 from grader.run.worker.trying import tried
-from grader.run.worker.wire import Frame, Handle, Packer, Unpacker, WireError, tensor_bytes
+from grader.run.worker.wire import Frame, WireError
 
 _MESSAGE_CAP = 2000
 _FRAMES_CAP = 12

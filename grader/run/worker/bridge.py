@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grader.run.worker.wire import TRAVELS, Frame, Handle, Opaque, Packer, Unpacker, WireError
+from grader.run.worker.packing import TRAVELS, Handle, Opaque, Packer, Unpacker
+from grader.run.worker.wire import Frame, WireError
 
 Transport = Callable[[Frame], Frame]
 

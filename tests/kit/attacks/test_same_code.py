@@ -315,7 +315,7 @@ CUT_ALL_THE_SAME = {
     "authoring/mutants/making.py": 1,
     "learning/repro/script.py": 1,
     "run/session.py": 1,
-    "run/worker/wire.py": 1,
+    "run/worker/packing.py": 1,
 }
 
 

@@ -19,7 +19,8 @@ from grader.run.remote import RemoteSubmission
 from grader.run.trials import Trial, trial_of
 from grader.run.under_check import StageUnderCheck
 from grader.run.value_words import described
-from grader.run.worker.wire import Channel, Closed, Packer, WireError
+from grader.run.worker.packing import Packer
+from grader.run.worker.wire import Channel, Closed, WireError
 from grader.types.course import EntryPoint, Limits
 from grader.types.submission import Submission
 from tests.kit.fuzz.damage import as_json, damaged_bytes, damaged_data

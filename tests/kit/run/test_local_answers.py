@@ -9,7 +9,8 @@ import pytest
 
 from grader.run.local_answers import answered_here
 from grader.run.worker.bench import Bench
-from grader.run.worker.wire import Frame, Packer
+from grader.run.worker.packing import Packer
+from grader.run.worker.wire import Frame
 
 
 def warns(text: Any) -> Any:

@@ -25,7 +25,8 @@ from grader.run.remote import RemoteModule, RemoteSubmission
 from grader.run.returned import checked
 from grader.run.under_check import StageUnderCheck
 from grader.run.value_words import described
-from grader.run.worker.wire import TRAVELS, Frame, Handle, Iterated, Opaque, PlainObject
+from grader.run.worker.packing import TRAVELS, Handle, Iterated, Opaque, PlainObject
+from grader.run.worker.wire import Frame
 from grader.types.course import EntryPoint, Stage
 
 TENSOR, ARRAY, NUMBER, ANY = (

@@ -15,7 +15,8 @@ import torch
 from torch import nn
 
 from grader.run.worker.bench import Bench, describe
-from grader.run.worker.wire import Frame, Packer, Unpacker
+from grader.run.worker.packing import Packer, Unpacker
+from grader.run.worker.wire import Frame
 
 OWN = "own.py"
 

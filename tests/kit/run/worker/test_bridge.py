@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from grader.run.worker.bench import Bench
 from grader.run.worker.bridge import Caller, ChangedArgument
-from grader.run.worker.wire import Frame, Handle, WireError
+from grader.run.worker.packing import Handle
+from grader.run.worker.wire import Frame, WireError
 
 
 class Failed(Exception):
