@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import copy
 import gc
-import importlib
-import importlib.util
 import itertools
-import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from grader.judge.blame import find_blame
@@ -21,14 +17,14 @@ from grader.judge.status import status
 from grader.judge.verdict import judge, judge_refused, judge_stage, judge_untouched
 from grader.read.stubs import read_stub
 from grader.run.budget import Budget, Spent
+from grader.run.device import interpreter_on
 from grader.run.facts import StageFacts
 from grader.run.failures import Cancelled
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.reader import Reader
 from grader.run.stopping import first_interrupt
 from grader.run.workers import Interpreter
-from grader.types.course import Course, Limits, Stage
-from grader.types.errors import KitError
+from grader.types.course import Course, Stage
 from grader.types.report import UNLOCKED, Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
 
@@ -149,7 +145,7 @@ def with_engine(
     """
     start = interpreter_on(course, course.limits, device)
     with _quick_imports() as imported, start as (it, chosen):
-        from grader.run.session import with_checks
+        from grader.run.collecting import with_checks
 
         needed = {stage.slug for stage in stages}
         for stage in stages:
@@ -438,50 +434,6 @@ def _first_failing(report: Report) -> str:
 
 
 @contextmanager
-def interpreter_on(
-    course: Course, limits: Limits, wanted: str
-) -> Iterator[tuple[Interpreter, str]]:
-    """A new interpreter, and the device that the checks put their tensors on.
-
-    A GPU that locked workers cannot use is only taken if it is asked for by name: then, and if the
-    device is not there, it raises KitError.
-    """
-    gpu = _may_use_gpu(course, wanted)
-    with Interpreter(course.preload, limits, gpu=gpu) as interpreter:
-        if gpu:
-            importlib.import_module("torch")  # while the interpreter does the same
-        if not gpu or interpreter.has_gpu:
-            yield interpreter, _chosen_device(course, wanted)
-            return
-    if wanted == "cuda" and _chosen_device(course, wanted):
-        raise KitError(
-            "--device cuda: torch finds the GPU, but your code, which runs locked in a process of "
-            "its own, cannot use it there; try --device cpu"
-        )
-    with Interpreter(course.preload, limits, gpu=False) as interpreter:
-        yield interpreter, _chosen_device(course, wanted)
-
-
-def _chosen_device(course: Course, wanted: str) -> str:
-    """The device that is wanted, or the one to take. Raises KitError if it is not there."""
-    if "torch" not in course.preload:
-        return "cpu"
-    import torch
-
-    torch.set_num_threads(1)
-    present = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if wanted == "auto":
-        return next((name for name in ("cuda", "mps") if present[name]), "cpu")
-    if not present[wanted]:
-        raise KitError(f"--device {wanted}: torch finds no such device here; try --device cpu")
-    return wanted
-
-
-@contextmanager
 def _quick_imports() -> Iterator[Callable[[], None]]:
     """Pauses garbage collection, which would take a tenth of the time to import torch.
 
@@ -501,17 +453,6 @@ def _quick_imports() -> Iterator[Callable[[], None]]:
                 raise KeyboardInterrupt
 
         yield imported
-
-
-def _may_use_gpu(course: Course, wanted: str) -> bool:
-    """Whether the worker must be able to open a GPU; torch is not imported yet to be asked."""
-    if wanted != "auto" or "torch" not in course.preload:
-        return wanted == "cuda" and "torch" in course.preload
-    found = importlib.util.find_spec("torch")
-    folders = (found and found.submodule_search_locations) or ()
-    # Beside a GPU there is often torch's CPU build.
-    is_for_cuda = any(Path(folder, "lib", "libtorch_cuda.so").exists() for folder in folders)
-    return is_for_cuda and os.path.exists("/dev/nvidiactl")
 
 
 @dataclass(eq=False)

@@ -30,8 +30,9 @@ from grader.learning.watch.loop import Watch
 from grader.learning.watch.state import Watching
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.importing import Import
-from grader.run.session import Checks, with_checks
+from grader.run.session import Checks
 from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter

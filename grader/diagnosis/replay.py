@@ -6,60 +6,44 @@ to another implementation, in this process, and compares its answers with the le
 
 from __future__ import annotations
 
-import cmath
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from grader.diagnosis.starts import is_named_tensor, misshapen_alike, start_alike
+from grader.diagnosis.replies import (
+    Read,
+    answer_of,
+    arrays,
+    has_bare_row,
+    is_moderate,
+    is_same_rounded,
+    kinds_of,
+    of_one_kind,
+    read,
+    same,
+    to_float32,
+)
+from grader.diagnosis.starts import is_named_tensor, misshapen_alike
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
 from grader.run.local_answers import answered_here
 from grader.run.worker.bench import Bench
-from grader.run.worker.packing import Handle, Opaque, PlainObject, Unpacker
-from grader.run.worker.wire import Frame, WireError
+from grader.run.worker.packing import Unpacker
+from grader.run.worker.wire import Frame
 
 _FAILED = (Ending.WRONG, Ending.RAISED)
 _PASSED = (Ending.PASSED, Ending.SKIPPED)
-# Relative and absolute tolerance between two computations of the same numbers, by dtype.
-_ROOM = {"float64": (1e-7, 1e-9), "float32": (1e-3, 1e-5)}
-_HALF_ROOM = (3e-2, 3e-2)
 PARAMETERS = ("named_parameters", "state_dict")  # methods whose result may be freshly drawn
 _LARGER = 4  # times the right answer's bytes: such an answer is far larger
 _SMALL = 40_000  # bytes: an answer with fewer is not
-_MODERATE = 100  # numbers up to this size are ordinary
 _REPLAYS_CAP = 32 << 20  # bytes of the replays that are kept, roughly
 _STEPS_CAP = 4 << 20  # and of the steps
 _OVERHEAD = 4000  # bytes of an answer beside its arrays
 _NO_ANSWER = 500  # bytes of the note that it is the solution's
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-# What an exception's message says beside the mistake: whose method it is, what was read of None,
-# the name of the class that state does not fit, and on which axis an index is too large.
-_BESIDE = re.compile(
-    r"\b\w+\.(?=\w+\(\))|(?<='NoneType' object has no attribute ).*"
-    r"|(?<=in loading state_dict for )\w+|(?<=is out of bounds) for dimension \d+"
-)
-# Which of two tensors is a depends on the style: x.masked_fill(...) or x.masked_fill_(...).
-_TWO_SIZES = re.compile(r"(?<=The size of tensor a )\((\d+)\)(.*?)\((\d+)\)")
-_LONGEST = 600  # characters of a message to look at
-
-
-@dataclass(frozen=True)
-class Read:
-    """An unpacked reply: an error, or a value, the changed arguments and what requires grad.
-
-    `size` is how many bytes its arrays take.
-    """
-
-    error: dict[str, Any] | None = None
-    value: Any = None
-    changed: Any = None
-    grads: tuple[bool, ...] = ()
-    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,8 +74,8 @@ class Step:
             return False
         unpacker = Unpacker(self.exchange.request)
         given = arrays([unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])])
-        return all(map(_is_moderate, given)) and not any(
-            map(_has_bare_row, arrays(self.solution.value))
+        return all(map(is_moderate, given)) and not any(
+            map(has_bare_row, arrays(self.solution.value))
         )
 
     def agrees(self, other: Read, accepts_wider: Callable[[str | None], bool]) -> bool:
@@ -103,7 +87,7 @@ class Step:
         learner = self.learner
         if same(learner, other, self.fresh, self.solution.error is not None):
             return True
-        if self.drawn and _of_one_kind(learner, other):
+        if self.drawn and of_one_kind(learner, other):
             return True
         if learner.error is not None or other.error is not None:
             return False
@@ -111,22 +95,22 @@ class Step:
             return True
         if self.fresh:
             return False
-        if _is_same_rounded(learner, self.solution):
+        if is_same_rounded(learner, self.solution):
             return False
-        if not _is_same_rounded(learner, other):
+        if not is_same_rounded(learner, other):
             return False
-        return _kind(learner.value) == _kind(other.value) or accepts_wider(self.entry)
+        return kinds_of(learner.value) == kinds_of(other.value) or accepts_wider(self.entry)
 
     @property
     def is_wider(self) -> bool:
         """Whether the learner's answer is float64 where the solution's is float32."""
-        learner, solution = _kind(self.learner.value), _kind(self.solution.value)
-        return learner != solution and _kind(_rounded(self.learner.value)) == solution
+        learner, solution = kinds_of(self.learner.value), kinds_of(self.solution.value)
+        return learner != solution and kinds_of(to_float32(self.learner.value)) == solution
 
     @property
     def is_only_wider(self) -> bool:
         """Whether the learner's answer is the solution's, in float64 in place of float32."""
-        return self.is_wider and _is_same_rounded(self.learner, self.solution)
+        return self.is_wider and is_same_rounded(self.learner, self.solution)
 
     @property
     def is_hidden(self) -> bool:
@@ -241,10 +225,10 @@ class _KeptAnswer:
 
 
 def _kept_answer(exchange: Exchange, frame: Frame, step: Step | None) -> _KeptAnswer:
-    answer = _answer(exchange.request, frame)
+    answer = answer_of(exchange.request, frame)
     if step is not None and (
         same(step.solution, answer, step.fresh, False)
-        or (step.drawn and _of_one_kind(step.solution, answer))
+        or (step.drawn and of_one_kind(step.solution, answer))
     ):
         return _KeptAnswer(None, _NO_ANSWER)
     return _KeptAnswer(answer, _OVERHEAD + len(frame.data))
@@ -287,14 +271,14 @@ def against_solution(
     for exchange, mark, entry, answer, method, is_unset in zip(
         exchanges, marks, _entries(exchanges), answers, methods, unset, strict=True
     ):
-        learner = _answer(exchange.request, exchange.reply)
+        learner = answer_of(exchange.request, exchange.reply)
         other = next(others, answer)
         differs = not same(answer, other, False, False)
         random, drawn = differs and method in PARAMETERS, differs and is_unset
         deviates = not same(learner, answer, random, answer.error is not None)
         if deviates and (drawn or passed) and learner.error is None and answer.error is None:
-            of_one_kind = drawn and _of_one_kind(learner, answer)
-            deviates = not of_one_kind and not (passed and _is_same_rounded(learner, answer))
+            is_alike = drawn and of_one_kind(learner, answer)
+            deviates = not is_alike and not (passed and is_same_rounded(learner, answer))
         yield Step(exchange, mark, entry, learner, answer, random, deviates, drawn)
         if learner.size > max(_LARGER * answer.size, _SMALL):
             return
@@ -313,41 +297,6 @@ def _of_unset_objects(exchanges: Sequence[Exchange]) -> Iterator[bool]:
         yield made is not None and made not in settled and is_call
         if method in ("load_state_dict", "named_parameters"):
             settled.add(made)
-
-
-def arrays(value: Any) -> list[Any]:
-    """The tensors and arrays in a value: the value itself, or in lists, tuples and dictionaries."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        return [array for item in value for array in arrays(item)]
-    return [value] if hasattr(value, "dtype") and hasattr(value, "shape") else []
-
-
-def wide(array: Any) -> Any:
-    """The numbers as numpy's float64, with truth values as 0 and 1."""
-    import numpy
-
-    if hasattr(array, "data_ptr"):
-        array = array.detach().cpu()
-        array = (array if array.is_complex() else array.double()).numpy()
-    return array if array.dtype.kind == "c" else numpy.asarray(array, dtype=numpy.float64)
-
-
-def _is_moderate(array: Any) -> bool:
-    name = str(array.dtype).removeprefix("torch.")
-    if not name.startswith("float"):
-        return name != "bfloat16"
-    values = wide(array)
-    return name in _ROOM and bool((abs(values) <= _MODERATE).all())  # False for NaN
-
-
-def _has_bare_row(array: Any) -> bool:
-    name = str(array.dtype).removeprefix("torch.")
-    if not name.startswith("float") or array.ndim < 2 or array.shape[-1] < 2 or not array.size:
-        return False
-    values = wide(array)
-    return bool((values == values[..., :1]).all(axis=-1).any())
 
 
 class Record:
@@ -488,141 +437,3 @@ def _copy_parameters(reply: Frame, bench: Bench, number: int) -> None:
         for name, tensor in filter(is_named_tensor, named):
             if name in own and own[name].shape == tensor.shape:
                 own[name].copy_(tensor)
-
-
-def same(one: Read, other: Read, fresh: bool, expects_error: bool) -> bool:
-    """Whether two answers to the same request are the same.
-
-    If an error was expected, any two errors of one type are the same; otherwise their texts must
-    also agree.
-    """
-    if one.error is not None or other.error is not None:
-        if one.error is None or other.error is None:
-            return False
-        if one.error.get("type") != other.error.get("type"):
-            return False
-        return expects_error or _message(one.error) == _message(other.error)
-    if fresh:
-        return start_alike(one.value, other.value)
-    same_grads = one.grads == other.grads
-    return same_grads and equal(one.value, other.value) and equal(one.changed, other.changed)
-
-
-def _kind(value: Any) -> list[tuple[tuple[int, ...], str]]:
-    """The shapes and dtypes of a value's arrays."""
-    return [(tuple(array.shape), str(array.dtype)) for array in arrays(value)]
-
-
-def _of_one_kind(one: Read, other: Read) -> bool:
-    """Whether two answers have the same type and hold arrays of the same shapes and dtypes."""
-    if one.error is not None or other.error is not None:
-        return False
-    kinds = _kind(one.value)
-    same_kind = bool(kinds) and kinds == _kind(other.value) and one.grads == other.grads
-    return same_kind and type(one.value) is type(other.value) and equal(one.changed, other.changed)
-
-
-def _is_same_rounded(one: Read, other: Read) -> bool:
-    """Whether two answers that are no exceptions are the same with float64 rounded to float32."""
-    if one.grads != other.grads:
-        return False
-    values = equal(_rounded(one.value), _rounded(other.value))
-    return values and equal(_rounded(one.changed), _rounded(other.changed))
-
-
-def _rounded(value: Any) -> Any:
-    """The value with float32 arrays in place of float64 ones."""
-    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)(map(_rounded, value))
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    if str(getattr(value, "dtype", "")).removeprefix("torch.") != "float64":
-        return value
-    if hasattr(value, "data_ptr"):
-        return value.float()
-    import numpy as np
-
-    with np.errstate(over="ignore"):  # a learner's numbers may be too large
-        return value.astype("float32")
-
-
-def _answer(request: Frame, reply: Frame) -> Read:
-    """Unpack the reply to a request.
-
-    The names that load_state_dict misses tell nothing: a buffer may be saved or not, and whoever
-    misses a parameter asks for the parameters next.
-    """
-    is_load = request.target.get("method") == "load_state_dict"
-    return replace(read(reply), value=None) if is_load else read(reply)
-
-
-def _message(error: Mapping[str, Any]) -> str:
-    """The text of an exception, as far as it is about the mistake.
-
-    Its lines are sorted: torch lists what does not fit in a state_dict as the layers were made.
-    """
-    lines = sorted(str(error.get("message"))[: 4 * _LONGEST].split("\n"))
-    text = _BESIDE.sub("", "\n".join(lines))[:_LONGEST]
-    return _TWO_SIZES.sub(lambda two: two[2].join(sorted((two[1], two[3]))), text)
-
-
-def read(reply: Frame) -> Read:
-    """Unpack a reply; an invalid one is an error like any other."""
-    header = reply.header
-    error = header.get("error")
-    if error is not None:
-        return Read(error=error if isinstance(error, dict) else {})
-    try:
-        unpacker = Unpacker(reply)
-        value, changed = (
-            unpacker.unpack(header.get("value")),
-            unpacker.unpack(header.get("changed")),
-        )
-    except WireError as failure:
-        return Read(error={"type": "WireError", "message": str(failure)})
-    entries = header.get("arrays", [])
-    grads = tuple(bool(entry.get("grad")) for entry in entries)
-    return Read(None, value, changed, grads, len(reply.data))
-
-
-def equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal, with the tolerance of their dtype for numbers."""
-    if isinstance(one, Handle) and isinstance(other, Handle):
-        return True
-    if isinstance(one, Opaque) and isinstance(other, Opaque):
-        return one.type_name == other.type_name
-    if isinstance(one, (list, tuple)) and type(one) is type(other):
-        return len(one) == len(other) and all(map(equal, one, other))
-    if isinstance(one, (float, complex)) and type(one) is type(other):
-        close = cmath.isclose(one, other, rel_tol=_ROOM["float64"][0], abs_tol=_ROOM["float64"][1])
-        return close or (cmath.isnan(one) and cmath.isnan(other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    if isinstance(one, PlainObject) and isinstance(other, PlainObject):
-        return equal(vars(one), vars(other))
-    if hasattr(one, "dtype") and hasattr(other, "dtype"):
-        return _close(one, other)
-    return type(one) is type(other) and bool(one == other)
-
-
-def room(array: Any) -> tuple[float, float]:
-    """The relative and the absolute tolerance of an array's dtype."""
-    name = str(array.dtype).removeprefix("torch.")
-    return _ROOM.get(name, _HALF_ROOM if "float" in name else (0.0, 0.0))
-
-
-def _close(one: Any, other: Any) -> bool:
-    if type(one) is not type(other) or one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    relative, absolute = room(one)
-    if hasattr(one, "data_ptr"):
-        import torch
-
-        one, other = one.cpu(), other.cpu()
-        wide = torch.complex128 if one.is_complex() else torch.float64
-        return torch.equal(one, other) or torch.allclose(  # most are equal, and this is quick
-            one.to(wide), other.to(wide), relative, absolute, equal_nan=True
-        )
-    import numpy
-
-    return bool(numpy.allclose(one, other, relative, absolute, equal_nan=True))

@@ -14,7 +14,8 @@ from typing import Any
 
 from grader.diagnosis.relations.finding import relation_of
 from grader.diagnosis.relations.pair import Pair, is_telling
-from grader.diagnosis.replay import PARAMETERS, Step, arrays, equal, read, room, wide
+from grader.diagnosis.replay import PARAMETERS, Step
+from grader.diagnosis.replies import arrays, equal, read, room, wide
 from grader.diagnosis.starts import other_names, start_symptom
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact

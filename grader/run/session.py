@@ -1,23 +1,11 @@
-"""Runs the hidden checks with pytest, once or many times, and keeps the facts; judges nothing.
-
-pytest collects the checks once and then passes control to `body`, which may run any stage of any
-submission as often as it likes.
-"""
+"""Runs the collected checks, any stage of any submission, and keeps the facts; judges nothing."""
 
 from __future__ import annotations
 
-import difflib
-import importlib
-import math
-import os
-import sys
 import time
-import warnings
-import zlib
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pytest
@@ -26,37 +14,23 @@ from grader.run.ahead import Script
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.failures import AnswerError, Crash, Diverged, LoadError, Timeout
 from grader.run.local_answers import LocalAnswers
+from grader.run.planning import case_of, is_random, planned_checks, seed_of
 from grader.run.remote import RemoteSubmission
-from grader.run.stopping import Stopped, stopped_after
+from grader.run.stopping import Stopped
 from grader.run.transcripts import Key, Transcripts
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.bench import seed_all
 from grader.run.worker.wire import WireError
 from grader.types.comparison import Comparison
-from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, close_to, located
+from grader.types.course import Stage
+from grader.types.errors import CourseError
 
 if TYPE_CHECKING:  # only for the type; the checks import the language themselves
     from grader.checking import Submission
 
 Result = TypeVar("Result")
-
-_OPTIONS = (
-    *("-c", os.devnull, "--assert=plain", "--import-mode=importlib", "--noconftest"),
-    *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:logging"),
-    *("-p", "no:unraisableexception", "-p", "no:threadexception", "-p", "no:doctest"),
-    *("-p", "no:junitxml", "-p", "no:pastebin", "-p", "no:stepwise", "-p", "no:warnings"),
-    *("-p", "no:capture", "-p", "no:tmpdir", "-p", "no:debugging", "--disable-plugin-autoload"),
-)
 _MESSAGE_CAP = 10_000  # characters of a case's message to the learner
-MARKERS = (
-    "points(n, stand_in=None, hint=None): its points, the check to use if it is skipped, a hint",
-    "random: the case draws other inputs for each seed of a run",
-    "pays(*constants, because): the constant answers that it accepts, and the reason",
-)
 _NOTHING = Script()
-_DRAWING = {"numpy", "torch"}  # libraries with generators of their own
-_FIXTURES = ("submission", "seed", "device", "rand")
 
 
 class Checks:
@@ -83,13 +57,13 @@ class Checks:
         by_file = {stage.check_file.resolve(): stage for stage in self._stages}
         for item in items:
             stage = by_file[item.path.resolve()]
-            case, cases = _case(stage, item), self._items[stage.slug]
+            case, cases = case_of(stage, item), self._items[stage.slug]
             if case in cases:
                 file = stage.place(stage.check_file)
                 raise CourseError(f"{file}: two classes have a check {item.name}: rename one")
             cases[case] = item
         for stage in self._stages:
-            planned = tuple(_planned(stage, self._items[stage.slug]))
+            planned = tuple(planned_checks(stage, self._items[stage.slug]))
             known = {check.id for check in planned}
             for check in planned:
                 if check.stand_in is not None and check.stand_in not in known:
@@ -117,7 +91,7 @@ class Checks:
         remote.expect(self._scripts.get((stage.slug, seed, device), _NOTHING))
         try:
             for case, item in self._items[stage.slug].items():
-                if only_random and not _is_random(item):
+                if only_random and not is_random(item):
                     continue
                 if case.check in given_up:
                     facts.append(CaseFact(case, Ending.NOT_RUN))
@@ -135,7 +109,7 @@ class Checks:
 
     def random(self, stage: Stage) -> set[Case]:
         """The cases of a stage that get other inputs from another seed."""
-        return {case for case, item in self._items[stage.slug].items() if _is_random(item)}
+        return {case for case, item in self._items[stage.slug].items() if is_random(item)}
 
     def facts(
         self, stage: Stage, remote: StageUnderCheck, seed: int, device: str, cases: Iterable[Case]
@@ -193,7 +167,7 @@ class Checks:
     def _run_case(
         self, case: Case, item: pytest.Item, remote: StageUnderCheck, seed: int
     ) -> CaseFact:
-        self._seed = _seed_of(case, item, seed)
+        self._seed = seed_of(case, item, seed)
         key = Key(case.id, self._seed, self._device)
         start = time.perf_counter()
         remote.begin(self._seed, case.id)
@@ -309,220 +283,6 @@ class Checks:
             return draw_array(generator, scale, **axes)
 
         return rand
-
-
-@dataclass(eq=False)
-class _Loop:
-    """Collects the check `files`, and replaces pytest's run loop by `body`."""
-
-    _files: Sequence[Path]
-    _checks: Checks
-    _body: Callable[[Checks], Any]
-    _seconds: float | None
-    result: Any = None
-    finished: bool = False
-    error: BaseException | None = None
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        """Register the marks of checks."""
-        for marker in MARKERS:
-            config.addinivalue_line("markers", marker)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self, session: pytest.Session) -> bool:
-        """Collect these files and look at no other.
-
-        pytest would list each folder above them, of which one may be closed, and take a "[" in the
-        name of a folder for the parameters of a case.
-        """
-        for file in self._files:
-            module = pytest.Module.from_parent(session, path=file)
-            try:
-                session.items += session.genitems(module)
-            except SystemExit:
-                self.error = CourseError(f"{module.nodeid}: ends Python while it is imported")
-                return True
-        session.config.hook.pytest_collection_modifyitems(
-            session=session, config=session.config, items=session.items
-        )
-        session.testscollected = len(session.items)
-        return True
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, Any]:
-        """Stop the import of a check file that does not end, if there is a time limit.
-
-        What a check file draws while it is imported is the same in every run.
-        """
-        seed_all(0)
-        with stopped_after(self._seconds) if self._seconds is not None else nullcontext():
-            report: pytest.CollectReport = yield
-        if report.failed and self.error is None:
-            self.error = CourseError(self._collection_fault(report))
-        return report
-
-    def _collection_fault(self, report: pytest.CollectReport) -> str:
-        """Why a file cannot be collected: the error of its import, or pytest's own words."""
-        call = getattr(report, "call", None)  # pytest removes it afterwards
-        error = call.excinfo.value if call else None
-        places = {str(file): report.nodeid for file in self._files}
-        fault = located(error.__cause__ or error, places, sys.modules) if error else ""
-        if fault.startswith(report.nodeid):
-            return fault
-        reason = report.longreprtext.strip().splitlines()[-1:]
-        return f"{report.nodeid}: cannot be collected: {' '.join(reason)}"
-
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remember Ctrl-C during collection, which pytest turns into an exit code."""
-        if self.error is None and isinstance(excinfo.value, KeyboardInterrupt):
-            self.error = excinfo.value
-
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Run `body` instead of pytest's own loop."""
-        if self.error is None:
-            try:
-                self._checks.plan(session.items)
-                self.result = self._body(self._checks)
-                self.finished = True
-            except BaseException as error:  # noqa: BLE001 - raised again outside pytest
-                self.error = error
-        return True
-
-
-def with_checks(
-    course: Course,
-    stages: Sequence[Stage],
-    body: Callable[[Checks], Result],
-    *,
-    measures: bool = False,
-    seconds: float | None = None,
-) -> Result:
-    """What `body` returns for the collected checks of `stages`; see Checks for `measures`.
-
-    With `seconds`, a check file whose import takes longer is stopped. Raises CourseError if a check
-    file is missing or cannot be collected, KitError if Python skips assertions, and whatever
-    `body` raises.
-    """
-    if sys.flags.optimize:
-        raise KitError(
-            "Python skips assertions here, and checks need them: unset PYTHONOPTIMIZE, and leave "
-            "out python's option -O"
-        )
-    for stage in stages:
-        if not stage.check_file.is_file():
-            raise CourseError(f"stage '{stage.slug}': there is no {stage.check_file}")
-    checks = Checks(stages, has_torch="torch" in course.preload, measures=measures)
-    files = [stage.check_file for stage in stages]
-    loop = _Loop(files, checks, body, seconds)
-    for name in _DRAWING & {*course.preload}:  # to be seeded before the check files are imported
-        importlib.import_module(name)
-    words = [*_OPTIONS, "--rootdir", str(course.root)]
-    _forget(files)
-    with _no_options_from_outside(), warnings.catch_warnings():
-        # The kit itself reports a misspelt mark, in one line.
-        warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)
-        code = pytest.main(words, plugins=[checks, loop])
-    if loop.error is not None:
-        raise loop.error
-    if not loop.finished:
-        raise CourseError(f"pytest cannot collect the checks: it ended with exit code {code}")
-    return loop.result  # type: ignore[no-any-return]
-
-
-def _forget(files: Sequence[Path]) -> None:
-    """Unload check files; otherwise pytest would confuse files of the same name in two courses."""
-    names = {file.name for file in files}
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file is not None and os.path.basename(file) in names:
-            del sys.modules[name]
-
-
-@contextmanager
-def _no_options_from_outside() -> Iterator[None]:
-    """Keep the learner's own PYTEST_ADDOPTS from changing how the checks run."""
-    kept = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
-    try:
-        yield
-    finally:
-        os.environ.update({name: value for name, value in kept.items() if value is not None})
-
-
-def _planned(stage: Stage, items: Mapping[Case, Any]) -> Iterator[PlannedCheck]:
-    cases: dict[str, list[Case]] = {}
-    first: dict[str, Any] = {}
-    for case, item in items.items():
-        cases.setdefault(case.check, []).append(case)
-        first.setdefault(case.check, item)
-    faults = []
-    for item in first.values():
-        if fault := _fault(item):
-            line = item.function.__code__.co_firstlineno
-            faults.append(f"{stage.place(stage.check_file)}:{line}: {fault}")
-    if faults:
-        raise CourseError("\n".join(faults))
-    for check, item in first.items():
-        marker = item.get_closest_marker("points")
-        points = marker.args[0]
-        doc = item.function.__doc__.strip()
-        stand_in = marker.kwargs.get("stand_in")
-        yield PlannedCheck(
-            id=check,
-            title=doc.splitlines()[0],
-            points=points,
-            cases=tuple(cases[check]),
-            stand_in=stand_in and f"{stage.slug}.{stand_in}",
-            hint=marker.kwargs.get("hint"),
-            pays=tuple(name for pays in item.iter_markers("pays") for name in pays.args),
-        )
-
-
-def _is_random(item: pytest.Item) -> bool:
-    """Whether a case draws by the run's seed; all others draw the same inputs in every run."""
-    return item.get_closest_marker("random") is not None
-
-
-def _seed_of(case: Case, item: pytest.Item, seed: int) -> int:
-    """The seed of a case in a run with this seed."""
-    words = f"{seed}:{case.id}" if _is_random(item) else case.id
-    return zlib.crc32(words.encode())
-
-
-def _fault(item: Any) -> str:
-    """The author's mistake in how a check is written, "" if there is none."""
-    name = getattr(item, "originalname", item.name)
-    there = {*_FIXTURES, *item._fixtureinfo.name2fixturedefs, "request"}
-    there.update(getattr(getattr(item, "callspec", None), "params", ()))
-    for fixture in item.fixturenames:
-        if fixture not in there:
-            return f"there is no fixture '{fixture}'{close_to(fixture, there)}"
-    marker = item.get_closest_marker("points")
-    if marker is None or not marker.args:
-        names = [mark.name for mark in item.iter_markers() if mark.name != "points"]
-        close = difflib.get_close_matches("points", names, n=1)
-        advice = f"write 'points' for '{close[0]}'" if close else "add @pytest.mark.points(1)"
-        return f"{name} has no points: {advice}"
-    points = marker.args[0]
-    if type(points) not in (int, float) or not 0 < points < math.inf:
-        return f"{name}: points are a number above 0, not {points!r}"
-    hint = marker.kwargs.get("hint")
-    if hint is not None and (type(hint) is not int or hint < 1):
-        return f"{name}: hint is the number of a hint, not {hint!r}"
-    for skip in item.iter_markers("skip"):
-        if str(skip.kwargs.get("reason")).startswith("got empty parameter set"):  # pytest's words
-            return f"{name} has no case: its parametrize lists no values"
-    for pays in item.iter_markers("pays"):
-        if not (pays.args and pays.kwargs.get("because")):
-            return f'{name}: write @pytest.mark.pays("zeros", because="...") with a reason'
-    return (
-        "" if (item.function.__doc__ or "").strip() else f"{name} has no title: write a docstring"
-    )
-
-
-def _case(stage: Stage, item: pytest.Item) -> Case:
-    name = getattr(item, "originalname", item.name)
-    check = f"{stage.slug}.{name.removeprefix('test_')}"
-    return Case(f"{check}{item.name[len(name) :]}", check)
 
 
 def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending, str]:

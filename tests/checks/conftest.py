@@ -21,9 +21,9 @@ import torch
 
 from grader.checking import draw
 from grader.read.course_file import read_course
+from grader.run.collecting import MARKERS
 from grader.run.local_answers import LocalAnswers
 from grader.run.remote import RemoteSubmission
-from grader.run.session import MARKERS
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.probes import held_shapes, made, meter
 

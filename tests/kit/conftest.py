@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader import engine
+from grader.run import device
 from grader.run.workers import Interpreter
 from tests.kit.support.birds import birds, workspace
 from tests.kit.support.checkout import COURSE
@@ -70,5 +70,5 @@ def interpreter(_warm: None) -> Iterator[Interpreter]:
     import torch
 
     torch.set_num_threads(1)  # as the engine does: two processes take turns
-    with engine.Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
+    with device.Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:
         yield interpreter

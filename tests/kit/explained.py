@@ -15,9 +15,10 @@ from grader.diagnosis.diagnose import diagnose
 from grader.diagnosis.replay import Replays
 from grader.read.misconceptions import read_known
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.facts import StageFacts
 from grader.run.importing import Import
-from grader.run.session import Checks, with_checks
+from grader.run.session import Checks
 from grader.run.solutions import local_solutions, solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter

@@ -23,10 +23,11 @@ from grader.judge.blame import with_calls
 from grader.judge.verdict import judge, judge_stage
 from grader.read.misconceptions import read_misconceptions
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.facts import Case, Ending, StageFacts
 from grader.run.importing import Import
 from grader.run.reader import Reader, SourceReader
-from grader.run.session import Checks, with_checks
+from grader.run.session import Checks
 from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter

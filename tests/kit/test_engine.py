@@ -14,14 +14,13 @@ import pytest
 
 from grader.classes.sharing.earned import Earned
 from grader.classes.sharing.same_code import same_code
-from grader.engine import Engine, Request, _quick_imports, grade, interpreter_on, with_engine
+from grader.engine import Engine, Request, _quick_imports, grade, with_engine
 from grader.read.course_file import read_course
-from grader.run.lanes import can_fork, usable_cores
+from grader.run.lanes import can_fork
 from grader.run.reader import Reader, SourceReader
 from grader.run.session import Checks
 from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError
 from grader.types.report import Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.classes.folder_class import AVERAGE, SMOOTH
@@ -406,26 +405,6 @@ def test_what_fails_on_a_gpu_is_explained_by_what_happens_on_the_cpu(
     told = [[check.diagnosis for check in result.checks] for result in results]
     assert all(each == told[0] for each in told)
     assert any(told[0]) == (source is RAW)
-
-
-def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There may be none, or one that the lock or the driver keeps from it: here there is none."""
-    monkeypatch.setattr("grader.engine._may_use_gpu", lambda course, wanted: True)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    with interpreter_on(COURSE, COURSE.limits, "auto") as (interpreter, device):
-        assert (interpreter.has_gpu, device) == (False, "cpu")
-        assert interpreter.at_once > 1 or usable_cores() == 1  # it may not even open one
-    with (
-        pytest.raises(KitError, match="torch finds no such device here"),
-        interpreter_on(COURSE, COURSE.limits, "cuda"),
-    ):
-        pass
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    with (
-        pytest.raises(KitError, match="runs locked in a process of its own, cannot use it there"),
-        interpreter_on(COURSE, COURSE.limits, "cuda"),
-    ):
-        pass
 
 
 def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_code() -> None:

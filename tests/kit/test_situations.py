@@ -22,7 +22,8 @@ import pytest
 
 from grader.engine import Engine, Request
 from grader.read.submission import read_submission
-from grader.run.session import Checks, with_checks
+from grader.run.collecting import with_checks
+from grader.run.session import Checks
 from grader.run.workers import Interpreter
 from grader.types.report import Report, StageResult, Status
 from grader.types.submission import Submission

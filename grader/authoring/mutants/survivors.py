@@ -79,7 +79,7 @@ def try_mutants(
     records = {stage.slug: read_records(stage) for stage in stages}
     done: list[StageTrials] = []
     import_libraries(course)
-    from grader.run.session import with_checks
+    from grader.run.collecting import with_checks
 
     def body(checks: Checks) -> MutantsReport:
         begun, finished = (time.monotonic(), _core_seconds()), True

@@ -133,8 +133,8 @@ def _judged(course: Course, stage: Stage, progress: Progress) -> list[tuple[Misc
 
     import_libraries(course)
     from grader.diagnosis.diagnose import diagnose
+    from grader.run.collecting import with_checks
     from grader.run.local_answers import LocalAnswers
-    from grader.run.session import with_checks
     from grader.run.solutions import local_solutions
     from grader.run.under_check import StageUnderCheck
 

@@ -17,7 +17,7 @@ from grader.authoring.suggest.types import Mistake, Suggestions
 from grader.authoring.suggest.writing import mistake_of
 from grader.authoring.verify.runs import import_libraries
 from grader.authoring.verify.todos import is_unwritten
-from grader.diagnosis.replay import Read
+from grader.diagnosis.replies import Read
 from grader.misconceptions import Misconception
 from grader.read.faults import fault_of
 from grader.read.misconceptions import read_misconceptions
@@ -54,7 +54,7 @@ def suggest(
     if is_unwritten(stage.solution_file):
         raise KitError(f"{place}: is not written yet: suggestions are made from it")
     import_libraries(course)
-    from grader.run.session import with_checks
+    from grader.run.collecting import with_checks
 
     def body(checks: Checks) -> Suggestions:
         try:

@@ -247,7 +247,7 @@ def _unrun(course: Course, draft: Draft, files: Mapping[str, bytes]) -> Iterator
 
 def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks], None]) -> None:
     """Run `body` with the checks of all stages that can be collected; report the other stages."""
-    from grader.run.session import with_checks
+    from grader.run.collecting import with_checks
 
     began, seconds = False, course.limits.load_seconds
 
@@ -283,7 +283,7 @@ def _is_known(fault: str, draft: Draft) -> bool:
 
 def _collection_fault(course: Course, stage: Stage) -> list[str]:
     """Why the checks of a stage cannot be collected."""
-    from grader.run.session import with_checks
+    from grader.run.collecting import with_checks
 
     try:
         with_checks(course, [stage], lambda checks: None, seconds=course.limits.load_seconds)

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from grader.diagnosis.replay import Replays, Step, against_solution, arrays, equal, room, wide
+from grader.diagnosis.replay import Replays, Step, against_solution
+from grader.diagnosis.replies import arrays, equal, room, wide
 from grader.diagnosis.reruns import Reruns
 from grader.diagnosis.symptoms import LACKING
 from grader.diagnosis.values.first_wrong import Made, Right, first_wrong

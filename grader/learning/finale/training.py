@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from grader.engine import interpreter_on
 from grader.learning.finale.programs import Program
 from grader.learning.pictures.tracer import NoPictureError, traced_heatmap
 from grader.learning.pictures.types import TracedHeatmap
 from grader.run.answers import WorkerAnswers
+from grader.run.device import interpreter_on
 from grader.run.failures import WrongReturn
 from grader.run.importing import Import
 from grader.run.under_check import StageUnderCheck

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
     with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
         from grader.learning.repro.reproduced import reproduced
-        from grader.run.session import with_checks
+        from grader.run.collecting import with_checks
 
         def body(checks: Checks) -> str:
             return reproduced(course, args.check, submission, args.seed, interpreter, checks)

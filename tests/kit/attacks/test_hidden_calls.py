@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from grader.engine import Engine, Request
-from grader.run.session import Checks, with_checks
+from grader.run.collecting import with_checks
+from grader.run.session import Checks
 from grader.run.workers import Interpreter
 from grader.types.report import Outcome, StageResult, Status
 from grader.types.submission import Submission

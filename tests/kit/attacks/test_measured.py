@@ -9,10 +9,11 @@ from dataclasses import replace
 import pytest
 
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.facts import Ending
 from grader.run.importing import Import
 from grader.run.remote import RemoteSubmission
-from grader.run.session import Checks, with_checks
+from grader.run.session import Checks
 from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter

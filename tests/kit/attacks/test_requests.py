@@ -14,10 +14,11 @@ import pytest
 
 from grader.judge.verdict import judge_stage
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.facts import StageFacts
 from grader.run.importing import Import
 from grader.run.local_answers import LocalAnswers
-from grader.run.session import Checks, with_checks
+from grader.run.session import Checks
 from grader.run.solutions import local_solutions
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter

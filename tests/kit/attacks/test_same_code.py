@@ -314,7 +314,7 @@ CUT = re.compile(r"digest\(\)\[|digest_size=(?!32\b)|\b(?:md5|sha1|crc32|adler32
 CUT_ALL_THE_SAME = {
     "authoring/mutants/making.py": 1,
     "learning/repro/script.py": 1,
-    "run/session.py": 1,
+    "run/planning.py": 1,
     "run/worker/packing.py": 1,
 }
 

@@ -18,8 +18,9 @@ import pytest
 
 from grader.read.submission import read_submission
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.importing import Import
-from grader.run.session import Checks, with_checks
+from grader.run.session import Checks
 from grader.run.solutions import References
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame

@@ -11,8 +11,9 @@ import pytest
 
 from grader.judge.verdict import judge_stage
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.importing import Import
-from grader.run.session import Checks, with_checks
+from grader.run.session import Checks
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter
 from grader.types.report import StageResult

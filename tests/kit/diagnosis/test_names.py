@@ -20,7 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from grader.diagnosis.diagnose import diagnose
-from grader.diagnosis.replay import Replays, _rounded
+from grader.diagnosis.replay import Replays
+from grader.diagnosis.replies import to_float32
 from grader.misconceptions import Known, Misconception
 from grader.run.facts import Case, CaseFact, Ending, Exchange, PlannedCheck, StageFacts
 from grader.run.failures import AnswerError
@@ -927,5 +928,5 @@ def test_hostile_parameters_have_no_name_and_break_nothing(pairs: dict[str, Any]
 
 
 def test_numbers_too_large_for_float32_cause_no_warning(recwarn: pytest.WarningsRecorder) -> None:
-    assert _rounded([np.full(2, 1e300)])[0].tolist() == [np.inf, np.inf]
+    assert to_float32([np.full(2, 1e300)])[0].tolist() == [np.inf, np.inf]
     assert not recwarn

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.run.session import Checks, with_checks
+from grader.run.collecting import with_checks
+from grader.run.session import Checks
 from grader.run.workers import Interpreter
 from tests.kit.explained import explained
 from tests.kit.support.checkout import COURSE

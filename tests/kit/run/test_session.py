@@ -12,19 +12,19 @@ import pytest
 
 from grader.read.course_file import read_course
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.conversation import Conversation
 from grader.run.facts import CaseFact, Ending, StageFacts
 from grader.run.failures import LoadError, WrongReturn
 from grader.run.importing import Import
-from grader.run.session import Checks, _ending, _way, with_checks
+from grader.run.session import Checks, _ending, _way
 from grader.run.solutions import solution_files
 from grader.run.transcripts import Key, Transcripts
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
-from grader.types.errors import CourseError
 from grader.types.submission import Submission
-from tests.kit.support.checkout import TINY, run_python
+from tests.kit.support.checkout import TINY
 from tests.kit.support.files import write_files
 from tests.kit.support.tiny import copy_tiny
 
@@ -97,7 +97,7 @@ def grading(
     monkeypatch: pytest.MonkeyPatch,
     body: Callable[[Counting, Grade], None],
 ) -> None:
-    monkeypatch.setattr("grader.run.session.Checks", Counting)
+    monkeypatch.setattr("grader.run.collecting.Checks", Counting)
 
     def work(checks: Checks) -> None:
         assert isinstance(checks, Counting)
@@ -350,51 +350,11 @@ def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
     assert drawn[0] == drawn[1] != ""
 
 
-@pytest.mark.parametrize(
-    "line, told",
-    [
-        ("def (", "SyntaxError: invalid syntax"),
-        ("1 / 0", "ZeroDivisionError: division by zero"),
-        ("import no_such", "ModuleNotFoundError: No module named 'no_such'"),
-    ],
-)
-def test_a_check_file_that_cannot_be_imported_is_told_with_its_line(
-    tmp_path: Path, line: str, told: str
-) -> None:
-    course = copy_tiny(tmp_path / "tiny")
-    stage = course.stage("moving_average")
-    stage.check_file.write_text(f"import pytest\n\n{line}\n", encoding="utf-8")
-    with pytest.raises(CourseError) as caught:
-        with_checks(course, [stage], lambda checks: None)
-    assert str(caught.value) == f"tests/checks/test_moving_average.py:3: {told}"
-
-
 def test_an_error_after_one_of_the_learners_code_fails_in_its_way() -> None:
     error = RuntimeError("the check has no use for it")
     error.__context__ = WrongReturn("None")
     assert _way(error) == WrongReturn.way
     assert _way(ValueError()) == _way(None) == ""
-
-
-def test_a_course_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
-    course = copy_tiny(tmp_path / "[copy] of a::course, 50% (1)")
-    plan = with_checks(course, course.stages, lambda checks: checks.planned)
-    assert [*plan] == [stage.slug for stage in course.stages]
-
-
-def test_no_check_runs_where_python_skips_assertions() -> None:
-    line = (
-        "from tests.kit.support.checkout import TINY; from grader.run.session import with_checks; "
-        "with_checks(TINY, TINY.stages, print)"
-    )
-    assert "KitError: Python skips assertions here" in run_python("-O", "-c", line).stderr
-
-
-def test_a_check_file_that_ends_python_is_named(tmp_path: Path) -> None:
-    course = copy_tiny(tmp_path / "tiny")
-    course.stages[0].check_file.write_text("raise SystemExit", encoding="utf-8")
-    with pytest.raises(CourseError, match=r"moving_average\.py: ends Python while it is imported$"):
-        with_checks(course, course.stages, lambda checks: None)
 
 
 def test_a_missing_name_is_said_without_the_call_of_another_function() -> None:

@@ -18,7 +18,11 @@ from grader.run import workers
 from grader.run.workers import Interpreter
 from grader.types.course import Limits
 
-STARTERS = ("grader.engine", "grader.authoring.verify.verify", "grader.learning.pictures.tracer")
+STARTERS = (
+    "grader.run.device",
+    "grader.authoring.verify.verify",
+    "grader.learning.pictures.tracer",
+)
 
 
 class Copy(Interpreter):

@@ -12,8 +12,8 @@ import pytest
 from grader.diagnosis import names
 from grader.diagnosis.repair.places import Place, with_diagnosis
 from grader.engine import Engine, Request
+from grader.run.collecting import with_checks
 from grader.run.failures import Cancelled
-from grader.run.session import with_checks
 from grader.run.workers import Interpreter
 from grader.types.report import Diagnosis, Kind, Report
 from grader.types.submission import Submission

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from grader.engine import Engine, Request
-from grader.run.session import Checks, with_checks
+from grader.run.collecting import with_checks
+from grader.run.session import Checks
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.report import Diagnosis, Kind, Report

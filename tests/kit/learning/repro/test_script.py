@@ -14,8 +14,9 @@ from grader.learning.repro.reproduced import find_failure
 from grader.learning.repro.script import _imports, script
 from grader.read.stubs import read_stub
 from grader.run.answers import WorkerAnswers
+from grader.run.collecting import with_checks
 from grader.run.importing import Import
-from grader.run.session import Checks, with_checks
+from grader.run.session import Checks
 from grader.run.solutions import solution_files
 from grader.run.under_check import StageUnderCheck
 from grader.run.workers import Interpreter

@@ -15,7 +15,8 @@ import pytest
 from grader.authoring.verify.verify import verify
 from grader.engine import Engine, Request, with_engine
 from grader.read.submission import read_submission
-from grader.run.session import Checks, with_checks
+from grader.run.collecting import with_checks
+from grader.run.session import Checks
 from grader.run.solutions import solution_files
 from grader.run.worker.wire import Channel, Frame
 from grader.run.workers import Interpreter
