@@ -7,15 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from grader.engine import Engine, Request, with_engine
 from grader.learning.hints.ladder import open_hints
 from grader.learning.hints.turn import next_turn
-from grader.learning.pictures.types import Trace
 from grader.learning.watch.changes import Seen, changed_files, changes, see
+from grader.learning.watch.judge import Failed, Judge, Judged, Placed, Traced, Tried, Work
 from grader.learning.watch.keys import DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, UP
 from grader.learning.watch.state import (
     DiffShown,
@@ -37,8 +35,7 @@ from grader.read.progress import recall, remember_results, update_progress
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, ProgressError
 from grader.types.progress import Progress
-from grader.types.report import Report, StageResult, Status
-from grader.types.seed import fresh_seed
+from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 
@@ -59,53 +56,7 @@ class _Saved:
     seen: Seen
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """A verdict; if it `may_place` a mistake nobody has looked for its place yet."""
-
-    job: int
-    stage: Stage
-    report: Report
-    seconds: float
-    may_place: bool = False
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """A known verdict, after the search for the place of its mistake."""
-
-    job: int
-    stage: Stage
-    report: Report
-
-
-@dataclass(frozen=True)
-class _Traced:
-    """A stage's example, run on the learner's code and on the solution."""
-
-    job: int
-    stage: Stage
-    trace: Trace
-    right: Trace | None
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """How many trials of the learner's tests are done, of how many."""
-
-    job: int
-    stage: Stage
-    trials: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class _Failed:
-    error: Exception
-
-
-_PLACE_SECONDS = 10.0  # nobody waits for it, and a save ends it
-
-_Event = Pressed | _Saved | _Judged | _Placed | _Traced | _Tried | _Failed
+_Event = Pressed | _Saved | Judged | Placed | Traced | Tried | Failed
 
 
 class Watch:
@@ -128,7 +79,7 @@ class Watch:
         edit: Callable[[Path, int], str],
     ) -> None:
         self._events: SimpleQueue[_Event] = SimpleQueue()
-        self._judge = _Judge(workspace, device, seed, self._events.put)
+        self._judge = Judge(workspace, device, seed, self._events.put)
         self._workspace = workspace
         self._kept = Kept(workspace.root, workspace.course, device)
         self._show = show
@@ -136,7 +87,7 @@ class Watch:
         self._asked = stage
         self._began = self._looked = time.perf_counter()
         self._moves_on = False
-        self._verdicts: dict[Stage, tuple[str, _Judged]] = {}  # with the digests of their texts
+        self._verdicts: dict[Stage, tuple[str, Judged]] = {}  # with the digests of their texts
         self._traced: dict[Stage, TraceShown] = {}
 
     def press(self, key: str) -> None:
@@ -189,14 +140,14 @@ class Watch:
             return self._pressed(event.key)
         if isinstance(event, _Saved):
             self._saved(event.seen)
-        elif isinstance(event, _Failed):
+        elif isinstance(event, Failed):
             raise event.error
         elif event.job == self._judge.latest:
-            if isinstance(event, _Placed):
+            if isinstance(event, Placed):
                 self._placed(event)
-            elif isinstance(event, _Traced):
+            elif isinstance(event, Traced):
                 self._show_trace(event)
-            elif isinstance(event, _Tried):
+            elif isinstance(event, Tried):
                 if event.stage == self._state.stage:
                     self._state = replace(self._state, trials=event.trials)
             else:
@@ -241,7 +192,7 @@ class Watch:
                 self._state, phase=Phase.WAITING, notice=str(self._seen), report=None
             )
 
-    def _judged(self, event: _Judged) -> None:
+    def _judged(self, event: Judged) -> None:
         (result,), stage = event.report.stages, event.stage
         assert isinstance(self._seen, Submission)  # otherwise this is not the latest verdict
         text = self._texts[stage.slug]
@@ -258,7 +209,7 @@ class Watch:
         self._kept.keep(event.report, self._texts)
         self._go_on(self._seen)
 
-    def _placed(self, event: _Placed) -> None:
+    def _placed(self, event: Placed) -> None:
         """Add the place of the mistake, if it was found, to the verdict that is shown."""
         text, verdict = self._verdicts[event.stage]
         self._verdicts[event.stage] = text, replace(verdict, report=event.report, may_place=False)
@@ -287,18 +238,18 @@ class Watch:
         unjudged = (stage for stage in stages if progress.stage(stage.slug).status is None)
         shown = self._verdicts.get(self._state.stage)
         if self._must_trace():
-            self._judge.submit(self._state.stage, seen, _Work.TRACE)
+            self._judge.submit(self._state.stage, seen, Work.TRACE)
         elif stage := next(unjudged, None):
             self._judge.submit(stage, seen)
         elif shown and shown[1].may_place and shown[0] == self._texts[self._state.stage.slug]:
-            self._judge.submit(self._state.stage, seen, _Work.PLACE)
+            self._judge.submit(self._state.stage, seen, Work.PLACE)
 
     def _must_trace(self) -> bool:
         """Whether the learner looks at the example, and it was not run on the current text."""
         panel, stage = self._state.panel, self._state.stage
         return isinstance(panel, TraceShown) and panel.text != self._texts[stage.slug]
 
-    def _show_trace(self, event: _Traced) -> None:
+    def _show_trace(self, event: Traced) -> None:
         assert isinstance(self._seen, Submission)  # otherwise this is not the latest job
         old = self._traced.get(event.stage, TraceShown())
         shown = TraceShown(self._texts[event.stage.slug], event.trace, event.right, old.trace)
@@ -307,7 +258,7 @@ class Watch:
             self._state = replace(self._state, panel=shown)
         self._go_on(self._seen)
 
-    def _tell(self, verdict: _Judged) -> None:
+    def _tell(self, verdict: Judged) -> None:
         """Show a verdict on the current stage."""
         state, seen, name = self._state, self._seen, self._state.stage.file_name
         assert isinstance(seen, Submission)
@@ -399,7 +350,7 @@ class Watch:
             return replace(state, notice=f"{state.stage.slug} has no example")
         self._state = state.showing(self._traced.get(state.stage, TraceShown()))
         if state.phase is Phase.WAITING and isinstance(seen, Submission) and self._must_trace():
-            self._judge.submit(state.stage, seen, _Work.TRACE)
+            self._judge.submit(state.stage, seen, Work.TRACE)
         return self._state
 
     def _noted(self) -> Watching:
@@ -436,132 +387,6 @@ class Watch:
                 if line.lstrip().startswith("raise NotImplementedError"):
                     return number
         return 1
-
-
-class _Work(Enum):
-    """What to do with a stage: grade it, find the place of its mistake, or run its example."""
-
-    VERDICT = 0
-    PLACE = 1
-    TRACE = 2
-
-
-@dataclass(frozen=True)
-class _Job:
-    number: int
-    stage: Stage
-    submission: Submission
-    work: _Work
-
-
-@dataclass(eq=False)
-class _Judge:
-    """The engine in its own thread; only the job submitted last counts."""
-
-    _workspace: Workspace
-    _device: str
-    _seed: int
-    _post: Callable[[_Judged | _Placed | _Traced | _Tried | _Failed], None]
-
-    def __post_init__(self) -> None:
-        self._wake = threading.Condition()
-        self._waiting: _Job | None = None
-        self._running = 0  # the number of a job
-        self._closed = False
-        self._engine: Engine | None = None
-        self._right: dict[Stage, Trace] = {}
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self.latest = 0
-
-    def change_seed(self) -> None:
-        """Use other random inputs from now on; until then they are the same every time."""
-        self._seed = fresh_seed()
-
-    def submit(self, stage: Stage, submission: Submission, work: _Work = _Work.VERDICT) -> None:
-        """Do this work on `stage` of `submission`, and cancel the running job."""
-        self._replace((stage, submission, work))
-        if self._thread.ident is None:
-            self._thread.start()
-
-    def cancel(self) -> None:
-        """Cancel the running job."""
-        self._replace(None)
-
-    def cancel_again(self) -> None:
-        """Cancel an older job that had only just started when `cancel` was called."""
-        with self._wake:
-            if self._engine is not None and self._running != self.latest:
-                self._engine.cancel()
-
-    def close(self) -> None:
-        """End the thread and its processes."""
-        self._closed = True
-        self.cancel()
-        while self._thread.is_alive():
-            self.cancel_again()
-            self._thread.join(_TICK)
-
-    def _replace(self, work: tuple[Stage, Submission, _Work] | None) -> None:
-        with self._wake:
-            self.latest += 1
-            self._waiting = None if work is None else _Job(self.latest, *work)
-            self._wake.notify()
-            if self._engine is not None:
-                self._engine.cancel()
-
-    def _work(self) -> None:
-        course = self._workspace.course
-        try:
-            with_engine(course, course.stages, self._device, self._serve)
-        except Exception as error:  # noqa: BLE001 - the main thread raises it again
-            self._post(_Failed(error))
-
-    def _serve(self, engine: Engine) -> None:
-        from grader.run.failures import Cancelled
-
-        self._engine = engine
-        while (job := self._next()) is not None:
-            with suppress(Cancelled):
-                self._post(self._done(engine, job))
-                engine.interpreter.prepare()
-                engine.rehearse((job.stage,), self._seed, self._is_idle)
-
-    def _is_idle(self) -> bool:
-        return self._waiting is None and not self._closed
-
-    def _done(self, engine: Engine, job: _Job) -> _Judged | _Placed | _Traced:
-        """The outcome of a job. Raises Cancelled."""
-        if job.work is _Work.TRACE:
-            return self._trace(engine, job)
-        start = time.perf_counter()
-        request = Request(job.submission, (job.stage,), self._seed)
-        engine.tell = lambda *trials: self._post(_Tried(job.number, job.stage, trials))
-        report = engine.grade_begun(request)
-        may_place = engine.may_place(report)
-        if job.work is _Work.PLACE:
-            report = engine.with_place(request, report, _PLACE_SECONDS)
-            return _Placed(job.number, job.stage, report)
-        return _Judged(job.number, job.stage, report, time.perf_counter() - start, may_place)
-
-    def _trace(self, engine: Engine, job: _Job) -> _Traced:
-        from grader.learning.pictures.tracer import right_trace, trace
-
-        course, interpreter = self._workspace.course, engine.interpreter
-        found = trace(course, job.stage, job.submission, interpreter)
-        right = self._right.get(job.stage) or right_trace(course, found, interpreter)
-        if right is not None:
-            self._right[job.stage] = right
-        return _Traced(job.number, job.stage, found, right)
-
-    def _next(self) -> _Job | None:
-        with self._wake:
-            while self._waiting is None and not self._closed:
-                self._wake.wait()
-            job, self._waiting = self._waiting, None
-            if job is None or self._closed:
-                return None
-            self._running = job.number
-            return job
 
 
 def _core_first(course: Course) -> list[Stage]:

@@ -277,7 +277,7 @@ def concat_heads(x):
     ),
     "the grader's own code in its process": Attack(
         """
-bench, server = sys.modules["grader.run.worker.bench"], sys.modules["grader.run.worker.server"]
+bench, server = (sys.modules[f"grader.run.worker.{name}"] for name in ("bench", "stage_server"))
 bench.describe = server.describe = lambda *a: {"type": "Passed"}
 bench.Bench.answer = lambda self, request: wire().Frame({"value": None, "call": 0})
 json.JSONEncoder.encode = lambda self, value: '{"value": null}'
@@ -364,7 +364,7 @@ def concat_heads(x):
         frame = frame.f_back
     raise RuntimeError(files)
 """,
-        r"\['concat_heads.py', ('<grader bench>', )+('<grader server>', )+'<string>'\]",
+        r"\['concat_heads.py', ('<grader bench>', )+('<grader stage_server>', )+('<grader server>', )+'<string>'\]",
     ),
 }
 
