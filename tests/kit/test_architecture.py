@@ -28,7 +28,7 @@ FILES = sorted(GRADER.rglob("*.py"))
 EDITS = GRADER / "diagnosis" / "repair" / "edits"
 SENT = {WORKER: workers._SOURCES, EDITS: edits.MODULES}
 IN_WORKER = sorted(file for folder in SENT for file in folder.glob("*.py"))
-IN_WORKER.append(GRADER / "classes" / "sharing" / "sameness.py")
+IN_WORKER += [GRADER / "classes" / "sharing" / f"{name}.py" for name in ("plain_code", "sameness")]
 
 
 def found_in(files: list[Path], find: Callable[[Path], Iterable[object]]) -> dict[str, list[Any]]:

@@ -51,7 +51,7 @@ def same_code(course: Course, request: Request, source: SourceReader) -> dict[st
         return {}
     kind = "files" if submission.is_folder else "script" if submission.script else "cells"
     about = {
-        "modules": sent_along("grader.classes.sharing", ("sameness",)),
+        "modules": sent_along("grader.classes.sharing", ("plain_code", "sameness")),
         "sources": list(all_sources(replace(submission, files=files))),
         "kind": kind,
         "libraries": list(course.preload),
