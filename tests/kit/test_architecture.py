@@ -160,8 +160,8 @@ TAUGHT = frozenset(
 WARMING = ("run/worker/server.py", "_warm_torch")
 # Words that mean something else there: of bits, of Python's grammar.
 ELSEWHERE = {word: {"run/worker/lock.py"} for word in ("mask", "masks", "masked")}
-ELSEWHERE |= {word: {"classes/report/similarity.py"} for word in ("token", "tokens")}
-ELSEWHERE["token"] |= {"learning/explore/server.py"}
+OF_SOURCES = {f"classes/report/{name}.py" for name in ("compared_code", "similarity")}
+ELSEWHERE |= {"token": OF_SOURCES | {"learning/explore/server.py"}, "tokens": OF_SOURCES}
 
 
 def words(identifier: str) -> list[str]:

@@ -12,25 +12,30 @@ Names that the answer itself defines, comments, docstrings and layout do not cou
 
 from __future__ import annotations
 
-import ast
-import keyword
-import re
-import tokenize
-import unicodedata
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from textwrap import dedent
 
 import numpy as np
 
+from grader.classes.report.compared_code import (
+    LARGEST,
+    UNREADABLE,
+    Token,
+    are_long,
+    hides_in,
+    is_read,
+    lines_of,
+    source_of,
+    text_of_file,
+    texts_of,
+    without_magic,
+)
 from grader.classes.report.types import Alike, Similar
-from grader.run.worker.loader import MAGIC, TIMED, without_prompts
 from grader.types.course import Stage
 from grader.types.submission import Submission
-from grader.types.text import imported_modules, is_quick_to_parse
+from grader.types.text import is_quick_to_parse
 
 ALIKE = 0.8  # the least share of the remaining tokens to list a pair
 _TOKENS = 30  # the fewest equal tokens to list a pair
@@ -38,25 +43,11 @@ _RUN = 6
 _FEW, _NOT_FEW = 3, 10  # rare code is that of one student in 30, but at least 3 and at most 10
 _LISTED = 50  # pairs of one stage
 _LONGEST = 1500  # tokens of an answer that are compared
-_LARGEST = 100_000  # characters of a student's code that is read for one stage
-_SHORT = 4000  # characters of a source whose tree is remembered
 _EXCERPT = 25  # lines
 _GAP = 3  # lines: a shorter gap between two lines is shown too
 _BLOCK = 10_000  # pairs compared at once
-_NAME = "n"  # stands for every name that the answer defines
 _LETTERS = 0xD000  # each token becomes a character below the surrogates
 _SLOTS = 1 << 22  # counters for runs of tokens; two runs that share one only seem more usual
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError)
-_LAYOUT = frozenset(
-    (
-        *(tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT),
-        *(tokenize.ENCODING, tokenize.ENDMARKER),
-    )
-)
-_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_INNER = (ast.stmt, ast.ExceptHandler, ast.match_case)
-_DEFINING = frozenset(("def", "class", "async"))
-_OPENINGS = _DEFINING | {"import", "from"}  # lines that all answers share
 
 Codes = np.ndarray[tuple[int], np.dtype[np.uint16]]
 
@@ -118,7 +109,7 @@ class _Answers:
 
     def __post_init__(self) -> None:
         self._runs = np.zeros(_SLOTS, np.uint16)
-        stub = _lines(self.given.stub)
+        stub = lines_of(self.given.stub)
         self._stub = Counter(line.words for line in stub)
         self._solution = np.unique(_runs(self._letters(self._own(self.given.solution))))
 
@@ -161,34 +152,34 @@ class _Answers:
         """Whether Python may run code for this stage that is not compared."""
         stage = self.given.stage
         if submission.is_folder:
-            texts = _texts_of(submission, stage, self.files)
-            return None in texts or not _is_read("\n".join(filter(None, texts)))
+            texts = texts_of(submission, stage, self.files)
+            return None in texts or not is_read("\n".join(filter(None, texts)))
         if submission.script is not None:
-            text = _text_of_file(submission.files.get(submission.script, b""))
-            return text is None or not _is_read(text)
+            text = text_of_file(submission.files.get(submission.script, b""))
+            return text is None or not is_read(text)
         cells = submission.cells or ()
-        return _are_long(cells) or _hides_in(map(_without_magic, cells), stage)
+        return are_long(cells) or hides_in(map(without_magic, cells), stage)
 
     def _source(self, submission: Submission) -> str:
         if not submission.is_folder:
-            return _source_of(submission, self.given.stage, self.entries)
-        texts = _texts_of(submission, self.given.stage, self.files)
+            return source_of(submission, self.given.stage, self.entries)
+        texts = texts_of(submission, self.given.stage, self.files)
         read: list[str] = []
-        room = _LARGEST
+        room = LARGEST
         for text in texts:
             if text is not None and len(text) < room and is_quick_to_parse(text):
                 room -= len(text) + 1
                 read.append(text)
         return "\n".join(read)
 
-    def _own(self, source: str) -> list[_Token]:
+    def _own(self, source: str) -> list[Token]:
         """The tokens that the stub does not have; empty if the source cannot be parsed."""
         try:
-            lines = _lines(source)
-        except _UNREADABLE:
+            lines = lines_of(source)
+        except UNREADABLE:
             return []
         left = self._stub.copy()
-        own: list[_Token] = []
+        own: list[Token] = []
         for line in lines:
             if left[line.words] > 0:
                 left[line.words] -= 1
@@ -196,7 +187,7 @@ class _Answers:
                 own.extend(line.tokens)
         return own[:_LONGEST]
 
-    def _letters(self, tokens: Sequence[_Token]) -> Codes:
+    def _letters(self, tokens: Sequence[Token]) -> Codes:
         known = self.letters
         return np.array(
             [1 + known.setdefault(token.word, len(known)) % _LETTERS for token in tokens], np.uint16
@@ -287,273 +278,3 @@ def _sharing(codes: Sequence[str]) -> Iterator[list[tuple[int, int]]]:
     for start in range(0, len(pairs), _BLOCK):
         block = pairs[start : start + _BLOCK]
         yield [divmod(int(key), len(codes)) for key in block]
-
-
-# --- what an answer is made of -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Token:
-    word: str
-    line: int
-
-
-@dataclass(frozen=True)
-class _Line:
-    """The tokens of one statement, which may span several lines of text."""
-
-    tokens: tuple[_Token, ...]
-    is_text: bool
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(token.word for token in self.tokens)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is a docstring, imports something or opens a definition."""
-        return self.is_text or self.tokens[0].word in _OPENINGS
-
-
-@lru_cache(maxsize=64)  # many students may still have the stub
-def _lines(source: str) -> tuple[_Line, ...]:
-    """The statements of a source. Raises what is in _UNREADABLE."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python's warnings concern only the student
-        tree = _parsed(source)
-    names, attributes = set(_given_names(tree)), set(_given_attributes(tree))
-    lines: list[_Line] = []
-    tokens: list[_Token] = []
-    is_text, depth = True, 0
-    rows = iter([f"{row}\n" for row in source.split("\n")])
-    for token in tokenize.generate_tokens(lambda: next(rows, "")):
-        is_end = token.type == tokenize.NEWLINE or token.string == ";"
-        if token.type not in _LAYOUT and not is_end:
-            word = token.string
-            if token.type == tokenize.NAME and not keyword.iskeyword(word):
-                word = unicodedata.normalize("NFKC", word)  # as Python reads names
-                after_dot = bool(tokens) and tokens[-1].word == "."
-                word = _NAME if word in (attributes if after_dot else names) else word
-            elif token.type == tokenize.STRING:
-                is_text = is_text and "f" not in word.partition(word[-1])[0].lower()
-                word = '"' + word.lstrip("rbfuRBFU").strip("\"'")
-            tokens.append(_Token(word, token.start[0]))
-            is_text = is_text and token.type == tokenize.STRING
-            depth += (word in _OPEN) - (word in _CLOSED)
-            # What follows on the line of a definition is its body.
-            is_end = word == ":" and depth == 0 and tokens[0].word in _DEFINING
-        if is_end:
-            if tokens:
-                lines.append(_Line(tuple(tokens), is_text))
-            tokens, is_text, depth = [], True, 0
-    return tuple(lines)
-
-
-_OPEN, _CLOSED = frozenset("([{"), frozenset(")]}")
-
-
-def _parsed(source: str) -> ast.Module:
-    """Parse a source. Raises one of _UNREADABLE, also for one that would slow the parser down."""
-    return (_known_tree if len(source) <= _SHORT else _tree)(source)
-
-
-def _tree(source: str) -> ast.Module:
-    if not is_quick_to_parse(source):
-        raise SyntaxError("this source would slow the parser down")
-    return ast.parse(source)
-
-
-_known_tree = lru_cache(maxsize=64)(_tree)
-
-
-def _given_names(tree: ast.AST) -> Iterator[str]:
-    """The names that the source itself defines."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.alias):
-            yield node.asname or ""
-        elif isinstance(node, (*_NAMED, ast.ExceptHandler)):
-            yield node.name or ""
-
-
-def _given_attributes(tree: ast.AST) -> Iterator[str]:
-    """The names of the attributes and methods that the source defines."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
-        elif isinstance(node, _NAMED):
-            yield node.name
-
-
-def _source_of(submission: Submission, stage: Stage, entries: set[str]) -> str:
-    """The source of one stage; "" if there is none or if it is too long.
-
-    `entries` are the names of all entry points of the course.
-    """
-    if submission.cells is not None:
-        cells = () if _are_long(submission.cells) else submission.cells
-        return _definitions(map(_without_magic, cells), stage, entries)
-    source = _text_of_file(submission.files.get(submission.script or stage.file_name, b"")) or ""
-    if submission.script is not None:
-        return _definitions([source], stage, entries)
-    return source if len(source) <= _LARGEST else ""
-
-
-def _texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str | None]:
-    """The texts of a stage's file and of those it imports that are no stage's own `files`.
-
-    None stands for a file that is not in UTF-8.
-    """
-    modules: dict[str, list[str]] = {}
-    for name in submission.files:
-        modules.setdefault(name.partition("/")[0].removesuffix(".py"), []).append(name)
-    found = [stage.file_name]
-    texts: list[str | None] = []
-    for name in found:
-        text = _text_of_file(submission.files.get(name, b""))
-        texts.append(text)
-        for module in imported_modules(text or ""):
-            found += (each for each in modules.pop(module, ()) if each not in {*files, *found})
-    return texts
-
-
-def _text_of_file(data: bytes) -> str | None:
-    """The text of a file with plain line ends; "" if Python does not run it, None if not UTF-8."""
-    lines = iter(data.split(b"\n", 2))
-    try:
-        encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
-    except SyntaxError:
-        return ""
-    if not encoding.startswith("utf-8"):
-        return None
-    return _plain_ends(data.decode("utf-8-sig", "replace"))
-
-
-def _plain_ends(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _are_long(cells: Sequence[str]) -> bool:
-    return sum(map(len, cells)) > _LARGEST
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= _LARGEST and is_quick_to_parse(text)
-
-
-def _is_read(text: str) -> bool:
-    """Whether the text is compared, or Python does not run it either."""
-    try:
-        if _is_short(text):
-            _lines(text)
-    except SyntaxError:
-        return True
-    except _UNREADABLE:
-        return False
-    return _is_short(text)
-
-
-def _hides_in(sources: Iterable[str], stage: Stage) -> bool:
-    """Whether a cell may define what the stage asks for although Python's parser cannot read it."""
-    names = "|".join(re.escape(entry.name) for entry in stage.entry_points)
-    for source in sources:
-        try:
-            if _is_short(source):
-                _parsed(source)
-                continue
-        except SyntaxError:
-            if re.search(rf"\b({names})\b", source) is None:
-                continue
-        except _UNREADABLE:
-            pass
-        return True
-    return False
-
-
-@lru_cache(maxsize=64)  # every stage looks at every cell of a notebook
-def _without_magic(cell: str) -> str:
-    """A notebook cell without what only IPython understands, such as prompts and magic lines."""
-    cell = without_prompts(_plain_ends(cell))
-    lines = cell.split("\n")
-    if len(cell) > _LARGEST or not any(map(MAGIC.match, lines)):
-        return cell
-    try:
-        _parsed(cell)
-    except _UNREADABLE:
-        return "\n".join(map(_without, lines))
-    return cell
-
-
-def _without(line: str) -> str:
-    """A line, "pass" for a magic; of a statement that is timed, the statement."""
-    if MAGIC.match(line) is None:
-        return line
-    indent = line[: len(line) - len(line.lstrip())]
-    timed = TIMED.match(line)
-    return indent + (timed[1] if timed else "pass" if indent else "")
-
-
-def _definitions(sources: Iterable[str], stage: Stage, entries: set[str]) -> str:
-    """The definitions of this stage's entry points, and of what they use, from all sources."""
-    defined: dict[str, tuple[ast.stmt, str]] = {}
-    for source in sources:
-        if len(source) > _LARGEST:
-            continue
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = _parsed(source)
-        except _UNREADABLE:
-            continue
-        for node in tree.body:
-            for name in _defined_by(node):
-                defined[name] = (node, source)
-    wanted = [name for entry in stage.entry_points for name in defined if entry.asks_for(name)]
-    known = {*wanted, *entries}
-    lines = {source: source.split("\n") for source in {source for _, source in defined.values()}}
-    texts: dict[ast.stmt, str] = {}  # a statement may define thousands of names
-    for name in wanted:  # the loop itself appends to it
-        node, source = defined[name]
-        if node in texts:
-            continue
-        texts[node] = _text_of(node, lines[source])
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Name) and inner.id in defined and inner.id not in known:
-                known.add(inner.id)
-                wanted.append(inner.id)
-    return "\n".join(texts.values()) + "\n"
-
-
-def _defined_by(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement of a module defines, also within a block."""
-    pending: list[ast.AST] = [node]
-    for each in pending:
-        if isinstance(each, _NAMED):
-            yield each.name
-            continue
-        for part in ast.iter_child_nodes(each):
-            if isinstance(part, _INNER):
-                pending.append(part)
-            else:
-                yield from _stored_in(part)
-
-
-def _stored_in(node: ast.AST) -> Iterator[str]:
-    """The names that are assigned to in a part of a statement; a comprehension keeps its own."""
-    pending = [node]
-    for each in pending:
-        if isinstance(each, ast.comprehension):
-            pending += [each.iter, *each.ifs]
-        else:
-            pending += ast.iter_child_nodes(each)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            yield each.id
-
-
-def _text_of(node: ast.stmt, lines: Sequence[str]) -> str:
-    decorators = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(each.lineno for each in decorators)])
-    return "\n".join(lines[first - 1 : node.end_lineno])

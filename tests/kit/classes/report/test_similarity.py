@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from grader.classes.report import similarity
+from grader.classes.report import compared_code, similarity
 from grader.classes.report.similarity import Given, similar
 from grader.classes.report.types import Alike, Similar
 from grader.read.stubs import read_solution, read_stub
@@ -331,13 +331,13 @@ def test_of_a_submission_no_more_is_parsed_than_the_limit(
     large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    parse = similarity.ast.parse
+    parse = compared_code.ast.parse
 
     def counted(source: str, *more: Any, **named: Any) -> Any:
         sizes.append(len(source))
         return parse(source, *more, **named)
 
-    monkeypatch.setattr(similarity.ast, "parse", counted)
+    monkeypatch.setattr(compared_code.ast, "parse", counted)
     found = similar(GIVEN, [("eve", LARGE[large])], lambda _: LARGE[large])
     assert found.unread == (("eve",) if large.startswith("many") else ())
     assert sum(sizes) < 3 * 100_000
