@@ -419,11 +419,12 @@ def test_nothing_left(
     state, given = draw_state(rand, shapes()), long_inputs(rand)
     on_cpu = {name: tensor.cpu() for name, tensor in state.items()}
     with submission.measured() as usage:
-        mha = module(submission, on_cpu)
+        # Two heads, so that weights kept in half precision are as large as one head's.
+        mha = module(submission, on_cpu, H=2)
         mha.train(training)
         output, weights = mha(*given, need_weights=False)
     expect_none(weights)
-    expect_some_rows(output, on_cpu, given)
+    expect_some_rows(output, on_cpu, given, H=2)
     Tq, Tk = given[0].shape[1], given[1].shape[1]
     expect_little_held(usage.held, Tq, Tk, "after need_weights=False")
 

@@ -37,11 +37,11 @@ class Explaining:
     def __init__(self, stage: Stage) -> None:
         self._replays = Replays()
         self._known = read_known(stage)
-        self._solution = local_solutions(COURSE, stage)
+        self.solution = local_solutions(COURSE, stage)
 
     def reasons(self, facts: StageFacts) -> dict[str, Diagnosis]:
         """The reason of each failing check that has one."""
-        return diagnose(facts, self._known, self._solution, self._replays)
+        return diagnose(facts, self._known, self.solution, self._replays)
 
 
 def explained(

@@ -134,6 +134,8 @@ def _graded(
     asked: Iterable[Answer], interpreter: Interpreter, checks: Checks
 ) -> Iterator[tuple[Answer, Graded]]:
     explains = {answer.slug: Explaining(COURSE.stage(answer.slug)) for answer in asked}
+    for slug, explaining in explains.items():
+        checks.rehearse(COURSE.stage(slug), explaining.solution, SEED, "cpu", lambda: True)
     for answer in asked:
         stage = COURSE.stage(answer.slug)
         submission, facts = facts_of(answer, SEED, interpreter, checks)
