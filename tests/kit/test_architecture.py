@@ -159,7 +159,7 @@ TAUGHT = frozenset(
 # Loading what torch loads on first use names the operations that do it.
 WARMING = ("run/worker/server.py", "_warm_torch")
 # Words that mean something else there: of bits, of Python's grammar.
-ELSEWHERE = {word: {"run/worker/lock.py"} for word in ("mask", "masks", "masked")}
+ELSEWHERE = {word: {"run/worker/seccomp.py"} for word in ("mask", "masks", "masked")}
 OF_SOURCES = {f"classes/report/{name}.py" for name in ("compared_code", "similarity")}
 ELSEWHERE |= {"token": OF_SOURCES | {"learning/explore/server.py"}, "tokens": OF_SOURCES}
 

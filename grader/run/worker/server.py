@@ -31,7 +31,8 @@ from typing import Any, NoReturn
 
 from grader.run.worker.bench import describe, seed_all
 from grader.run.worker.forbidden import kit_globals
-from grader.run.worker.lock import Lock, Policy, python_environment
+from grader.run.worker.lock import Lock
+from grader.run.worker.policy import Policy, python_environment
 from grader.run.worker.scratch import OWNER, is_overfull, remove_tree
 from grader.run.worker.stage_server import StageServer
 from grader.run.worker.trying import tried

@@ -19,15 +19,20 @@ from typing import Any
 
 import pytest
 
-from grader.run.worker import lock
+from grader.run.worker import lock, policy, seccomp
 
 SERVER = r"""
 import ctypes, errno, fcntl, importlib, json, mmap, os, resource, shutil, signal, socket, struct
 import sys, tempfile, threading, time, traceback, types
 
 setup = json.loads(sys.stdin.readline())
-lock = types.ModuleType("lock_as_text")
-exec(setup["source"], lock.__dict__)
+for name in ("grader", "grader.run", "grader.run.worker"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = []
+for name, source in setup["sources"].items():
+    module = sys.modules[f"grader.run.worker.{name}"] = types.ModuleType(name)
+    exec(source, vars(module))
+from grader.run.worker import landlock, lock, policy
 sys.path += setup["path"]
 for name in setup["preload"]:
     importlib.import_module(name)
@@ -62,9 +67,9 @@ def child(request, out):
                   "text": "".join(traceback.format_exception(error))}
     os.write(out, json.dumps(answer).encode())
 
-environment = lock.python_environment() + tuple(setup["readable"])
-ready = lock.Lock(lock.Policy(environment, tuple(setup["hidden"]), setup["root"] + "/scratch",
-                              **setup["limits"]))
+environment = policy.python_environment() + tuple(setup["readable"])
+ready = lock.Lock(policy.Policy(environment, tuple(setup["hidden"]), setup["root"] + "/scratch",
+                                **setup["limits"]))
 print("ready", flush=True)
 for line in sys.stdin:
     inner, outer = os.pipe()
@@ -116,7 +121,10 @@ class Server:
         )
         self._send(
             {
-                "source": Path(lock.__file__).read_text(),
+                "sources": {
+                    name: Path(lock.__file__).with_name(f"{name}.py").read_text()
+                    for name in ("policy", "landlock", "seccomp", "lock")
+                },
                 "root": str(root),
                 "path": [],
                 "readable": [str(root / "open")],
@@ -419,7 +427,7 @@ def test_an_environment_of_many_packages_takes_few_descriptors(tmp_path: Path) -
         (packages / name).mkdir()
     before = len(os.listdir("/proc/self/fd"))
     prepared = lock.Lock(
-        lock.Policy(
+        policy.Policy(
             readable=(str(packages),),
             hidden=("grader",),
             scratch_root=str(tmp_path),
@@ -555,7 +563,7 @@ def test_root_keeps_no_capability(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("before", "missing"),
     [
-        ("lock._Files.restrict = lambda *_: False", ["landlock"]),
+        ("landlock.Rulesets.restrict = lambda *_: False", ["landlock"]),
         ("ready._files = None", ["landlock"]),
         ("ready._calls = None", ["seccomp"]),
         ("lock._LINUX = False", ["landlock", "privileges", "seccomp"]),
@@ -587,7 +595,7 @@ def test_python_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     packages = tmp_path / "site-packages"
     packages.mkdir()
     monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path, str(packages)])
-    paths = lock.python_environment()
+    paths = policy.python_environment()
     assert str(packages.resolve()) in paths
     assert str(tmp_path.resolve()) not in paths
     assert any(os.path.realpath(os.__file__).startswith(path + "/") for path in paths)
@@ -598,17 +606,17 @@ def test_python_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("gpu", [False, True])
 def test_program(machine: str, gpu: bool) -> None:
     """For every number the program's answer is that of the tables, here for both machines."""
-    program = lock._Filter.compiled(machine, gpu=gpu)
+    program = seccomp.Filter.compiled(machine, gpu=gpu)
     assert program is not None
-    column, architecture = lock._MACHINES[machine]
-    allowed = {n for _, n in lock._numbers(lock._ALLOWED, column)}
-    refused = {n for _, n in lock._numbers(lock._REFUSED, column)}
-    checked = {n for _, n in lock._numbers(lock._CHECKED, column)}
+    column, architecture = seccomp._MACHINES[machine]
+    allowed = {n for _, n in seccomp._numbers(seccomp._ALLOWED, column)}
+    refused = {n for _, n in seccomp._numbers(seccomp._REFUSED, column)}
+    checked = {n for _, n in seccomp._numbers(seccomp._CHECKED, column)}
     assert len(allowed | refused | checked) == len(allowed) + len(refused) + len(checked)
-    cuda = {n for _, n in lock._numbers(lock._FOR_CUDA, column)} if gpu else set()
+    cuda = {n for _, n in seccomp._numbers(seccomp._FOR_CUDA, column)} if gpu else set()
     if gpu:
-        refused -= {n for _, n in lock._numbers(lock._CHECKED_FOR_CUDA, column)}
-        checked |= {n for _, n in lock._numbers(lock._CHECKED_FOR_CUDA, column)}
+        refused -= {n for _, n in seccomp._numbers(seccomp._CHECKED_FOR_CUDA, column)}
+        checked |= {n for _, n in seccomp._numbers(seccomp._CHECKED_FOR_CUDA, column)}
     for number in [*range(700), 0x40000000, 0x40000001, 0xFFFFFFFF]:
         answer = run_filter(program.code.raw, number, architecture)
         if number in allowed | cuda:
@@ -622,7 +630,7 @@ def test_program(machine: str, gpu: bool) -> None:
 
 def test_unknown_machine() -> None:
     """No filter for a machine whose numbers are not known."""
-    assert lock._Filter.compiled("riscv64", gpu=False) is None
+    assert seccomp.Filter.compiled("riscv64", gpu=False) is None
 
 
 def run_filter(code: bytes, number: int, architecture: int) -> int:
