@@ -17,7 +17,7 @@ from tests.kit.support.ordinary import container, ordinary
 from tests.kit.support.tiny import copy_tiny
 
 CLEANING = ("run/worker/test_scratch.py", "run/test_scratch_root.py")
-ATTACKED = ("attacks/test_attacks.py", "run/test_lock.py", "run/test_workers.py")
+ATTACKED = ("attacks/test_attacks.py", "run/worker/test_lock.py", "run/test_workers.py")
 is_ordinary = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="the tests run as an ordinary user"
 )

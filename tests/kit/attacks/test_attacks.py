@@ -1,8 +1,9 @@
 """Hostile submissions among honest ones: each costs its own points and nothing else.
 
 They are graded by one engine, an honest one after each. The threats are in docs/threat-model.md,
-which names these tests. What a worker may not do is tried call by call in run/test_lock.py, what it
-can reach is looked through in attacks/test_secrecy.py; careless submissions are in situations/.
+which names these tests. What a worker may not do is tried call by call in run/worker/test_lock.py,
+what it can reach is looked through in attacks/test_secrecy.py; careless submissions are in
+situations/.
 """
 
 from __future__ import annotations

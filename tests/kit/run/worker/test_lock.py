@@ -10,7 +10,6 @@ import os
 import platform
 import signal
 import socket
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from grader.run.worker import lock, policy, seccomp
+from grader.run.worker import lock, policy
 
 SERVER = r"""
 import ctypes, errno, fcntl, importlib, json, mmap, os, resource, shutil, signal, socket, struct
@@ -588,71 +587,6 @@ def test_seccomp_alone_and_landlock_alone(ask: Ask) -> None:
     assert refused(ask("open('/etc/passwd')", before="ready._calls = None"))
     truncating = "os.open(root + '/open/shared.txt', os.O_RDONLY | os.O_TRUNC)"
     assert refused(ask(truncating, before="ready._files = None"))
-
-
-def test_python_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The standard library and site-packages; not a project's folder that is on sys.path."""
-    packages = tmp_path / "site-packages"
-    packages.mkdir()
-    monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path, str(packages)])
-    paths = policy.python_environment()
-    assert str(packages.resolve()) in paths
-    assert str(tmp_path.resolve()) not in paths
-    assert any(os.path.realpath(os.__file__).startswith(path + "/") for path in paths)
-    assert not {"/", "/etc", "/etc/passwd"} & set(paths)
-
-
-@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-@pytest.mark.parametrize("gpu", [False, True])
-def test_program(machine: str, gpu: bool) -> None:
-    """For every number the program's answer is that of the tables, here for both machines."""
-    program = seccomp.Filter.compiled(machine, gpu=gpu)
-    assert program is not None
-    column, architecture = seccomp._MACHINES[machine]
-    allowed = {n for _, n in seccomp._numbers(seccomp._ALLOWED, column)}
-    refused = {n for _, n in seccomp._numbers(seccomp._REFUSED, column)}
-    checked = {n for _, n in seccomp._numbers(seccomp._CHECKED, column)}
-    assert len(allowed | refused | checked) == len(allowed) + len(refused) + len(checked)
-    cuda = {n for _, n in seccomp._numbers(seccomp._FOR_CUDA, column)} if gpu else set()
-    if gpu:
-        refused -= {n for _, n in seccomp._numbers(seccomp._CHECKED_FOR_CUDA, column)}
-        checked |= {n for _, n in seccomp._numbers(seccomp._CHECKED_FOR_CUDA, column)}
-    for number in [*range(700), 0x40000000, 0x40000001, 0xFFFFFFFF]:
-        answer = run_filter(program.code.raw, number, architecture)
-        if number in allowed | cuda:
-            assert answer == 0x7FFF0000, number
-        elif number in refused:
-            assert answer == 0x50000 | errno.EPERM, number
-        elif number not in checked:
-            assert answer == 0x50000 | errno.ENOSYS, number
-    assert run_filter(program.code.raw, 0, 0x40000003) == 0x80000000
-
-
-def test_unknown_machine() -> None:
-    """No filter for a machine whose numbers are not known."""
-    assert seccomp.Filter.compiled("riscv64", gpu=False) is None
-
-
-def run_filter(code: bytes, number: int, architecture: int) -> int:
-    """Run a classic BPF program as the kernel would, with all-zero arguments."""
-    data = struct.pack("=II", number, architecture) + bytes(56)
-    at = accumulator = 0
-    while True:
-        operation, true, false, operand = struct.unpack_from("=HBBI", code, at * 8)
-        at += 1
-        if operation == 0x06:
-            return int(operand)
-        if operation == 0x20:
-            accumulator = struct.unpack_from("=I", data, operand)[0]
-        elif operation == 0x54:
-            accumulator &= operand
-        elif operation == 0x05:
-            at += operand
-        else:
-            holds = {0x15: accumulator == operand, 0x35: accumulator >= operand}.get(
-                operation, bool(accumulator & operand)
-            )
-            at += true if holds else false
 
 
 TORCH = """
