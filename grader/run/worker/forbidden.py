@@ -25,6 +25,7 @@ from typing import Any
 _OPS = "torch.ops.aten."
 _DEVICES = ("CPU", "CUDA", "MPS", "NestedTensorCPU", "NestedTensorCUDA")
 _AUTOGRAD = ("AutogradCPU", "AutogradCUDA", "AutogradMPS", "AutogradNestedTensor")
+_VMAP = "FuncTorchVmapMode"  # torch.vmap takes a composite operation apart before any of these
 
 
 def kit_globals() -> frozenset[int]:
@@ -159,7 +160,7 @@ class CallWatch:
                 op = getattr(operation, overload)
                 if has_kernel(op.name(), _COMPOSITE):
                     call = _Noticing(self, name, _composite(op, torch))
-                    for key in (*_DEVICES, *_AUTOGRAD):
+                    for key in (*_DEVICES, *_AUTOGRAD, _VMAP):
                         library.impl(op, _plain(call), key)
                 elif hasattr(torch.library, "get_kernel"):  # from torch 2.9 on
                     for device in _DEVICES:

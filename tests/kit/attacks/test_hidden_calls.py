@@ -209,6 +209,16 @@ HIDDEN = {
         "script = torch.jit.CompilationUnit('''\n"
         "def f(x):\n    return torch.ops.aten.scaled_dot_product_attention(x, x, x)\n''').f",
     ),
+    "torch.vmap": Hidden(
+        "torch.vmap(taken)(one, one, one)",
+        SDPA,
+        "taken = torch._C._nn.scaled_dot_product_attention\none = torch.ones(2, 2, 3, 4)",
+    ),
+    "torch.vmap twice": Hidden(
+        "torch.vmap(torch.vmap(taken))(one, one, one)",
+        SDPA,
+        "taken = torch._C._nn.scaled_dot_product_attention\none = torch.ones(2, 2, 2, 3, 4)",
+    ),
     "a kernel": Hidden(f"torch.ops.aten.{KERNEL}", NATIVE),
     "a kernel, by torch._C": Hidden(f"torch._C._VariableFunctions.{KERNEL}", NATIVE),
     "a kernel, by torch": Hidden(f"torch.{KERNEL}", NATIVE),
