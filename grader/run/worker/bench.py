@@ -27,6 +27,7 @@ from grader.run.worker.wire import Frame, WireError
 _MESSAGE_CAP = 2000
 _FRAMES_CAP = 12
 _LINE_CAP = 200  # characters of a line of code
+_NAME_CAP, _NAMES_CAP = 100, 10_000  # characters of a name, and names to compare it with
 
 
 @dataclass(frozen=True)
@@ -327,6 +328,8 @@ def _suggestion(error: BaseException) -> str:
                 frame = traceback.tb_frame
                 known.update(frame.f_locals, frame.f_globals, dir(builtins))
         known = {each for each in known if name.startswith("_") or not each.startswith("_")}
+        if len(name) > _NAME_CAP or len(known) > _NAMES_CAP:  # it would take long
+            return ""
         close = difflib.get_close_matches(name, known - {name}, n=1, cutoff=0.7)
     except BaseException:  # noqa: BLE001 - a hostile __dir__
         return ""
