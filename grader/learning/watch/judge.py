@@ -17,6 +17,9 @@ from grader.types.seed import fresh_seed
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 
+_PLACE_SECONDS = 10.0  # nobody waits for it, and a save ends it
+_LOOK_SECONDS = 0.25  # between two looks at whether the thread has ended
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -62,10 +65,6 @@ class Failed:
     """The engine could not start, or is broken."""
 
     error: Exception
-
-
-_PLACE_SECONDS = 10.0  # nobody waits for it, and a save ends it
-_LOOK_SECONDS = 0.25  # between two looks at whether the thread has ended
 
 
 class Work(Enum):
