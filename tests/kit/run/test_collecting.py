@@ -1,4 +1,4 @@
-"""pytest collects the checks of any course, and a faulty file is told in one line."""
+"""pytest collects the checks of any course; one line says what is wrong with a faulty file."""
 
 from __future__ import annotations
 
