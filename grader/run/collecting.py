@@ -10,16 +10,17 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
-from grader.run.session import Checks, Result
+from grader.run.session import Checks
 from grader.run.stopping import stopped_after
 from grader.run.worker.bench import seed_all
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError, KitError, located
 
+Result = TypeVar("Result")
 _OPTIONS = (
     *("-c", os.devnull, "--assert=plain", "--import-mode=importlib", "--noconftest"),
     *("-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:logging"),

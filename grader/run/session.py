@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -28,7 +28,6 @@ from grader.types.errors import CourseError
 if TYPE_CHECKING:  # only for the type; the checks import the language themselves
     from grader.checking import Submission
 
-Result = TypeVar("Result")
 _MESSAGE_CAP = 10_000  # characters of a case's message to the learner
 _NOTHING = Script()
 

@@ -133,9 +133,12 @@ def lost(facts: StageFacts) -> frozenset[Case]:
 def _graded(
     asked: Iterable[Answer], interpreter: Interpreter, checks: Checks
 ) -> Iterator[tuple[Answer, Graded]]:
-    explains = {answer.slug: Explaining(COURSE.stage(answer.slug)) for answer in asked}
-    for slug, explaining in explains.items():
-        checks.rehearse(COURSE.stage(slug), explaining.solution, SEED, "cpu", lambda: True)
+    stages = dict.fromkeys(COURSE.stage(answer.slug) for answer in asked)
+    explains = {stage.slug: Explaining(stage) for stage in stages}
+    for stage in stages:
+        if not stage.fixture:
+            solution = explains[stage.slug].solution
+            checks.rehearse(stage, solution, SEED, "cpu", lambda: True)
     for answer in asked:
         stage = COURSE.stage(answer.slug)
         submission, facts = facts_of(answer, SEED, interpreter, checks)

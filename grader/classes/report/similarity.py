@@ -94,9 +94,6 @@ def similar(
     return Similar(tuple(found), rare, left_out, tuple(unread))
 
 
-# --- one stage ---------------------------------------------------------------------------------
-
-
 @dataclass
 class _Answers:
     """All answers to one stage, encoded as characters, and how many contain each run."""
