@@ -24,6 +24,10 @@ _NOTHING = (
     "layers count if __init__ sets each as an attribute, such as self.layer = nn.Linear(4, 4); "
     "those in a list or made in forward do not, nor do plain tensors"
 )
+_TOO_MUCH = (
+    "layers, nn.Parameter and buffers count here; a plain attribute does not, such as "
+    "self.scale = 0.5"
+)
 _STANDARD_ERRORS = 8  # a start may be off by this many, so chance alone fails no answer
 
 
@@ -109,12 +113,14 @@ def expect_parameters(
     extra = [name for name in found if name not in shapes]
     if missing or (extra and not others):
         label = "found     " if others else "unexpected"
+        is_own = not missing and not any("." in name for name in extra)
+        words = (_TOO_MUCH if is_own else "") if found else _NOTHING
         raise CheckFailed(
             (f"The names in {where} are wrong" if found else f"{where} is empty")
             + when
             + (f"\n  missing     {_listed(missing)}" if missing else "")
             + (f"\n  {label}  {_listed(extra)}" if extra else "")
-            + ("" if found else f"\n  in words    {_NOTHING}"),
+            + (f"\n  in words    {words}" if words else ""),
             Way.SHAPE,
         )
     for name, shape in shapes.items():

@@ -31,6 +31,11 @@ _LAYERS = (
     "and not in a list."
 )
 LACKING = "symptom:lacking"  # its id
+CHANGED = "symptom:changed"
+_CHANGES = (
+    "The call changes an argument. Methods that end in _, out= and assignments such as += and "
+    "x[0] = act in place."
+)
 _FEW = 3  # names that the message lists
 _ORDINALS = ("first", "second", "third", "fourth")
 
@@ -66,14 +71,17 @@ def symptom_of(
         return Diagnosis(f"symptom:{sayings[0][0]}", text)
     pairs = [each.pair() for each in seen]
     known = [pair for pair in pairs if pair is not None]
+    if len(known) == len(pairs):
+        relation = relation_of(known)
+        if relation is not None:
+            return Diagnosis(f"symptom:{relation.id}", relation.text)
+        if _are_alike(known):
+            text = f"{known[0].what} is the same in each failing call, and the right one is not."
+            return Diagnosis("symptom:same", text)
+    if all(each.changes_arguments for each in seen):
+        return Diagnosis(CHANGED, _CHANGES)
     if len(known) < len(pairs):
         return None
-    relation = relation_of(known)
-    if relation is not None:
-        return Diagnosis(f"symptom:{relation.id}", relation.text)
-    if _are_alike(known):
-        text = f"{known[0].what} is the same in each failing call, and the right one is not."
-        return Diagnosis("symptom:same", text)
     only = {each.only_wrong() for each in seen}
     alone = only.pop()
     if alone is None or only:
@@ -147,6 +155,14 @@ class _Seen:
         except Exception:  # noqa: BLE001 - a wrong answer may have any shape
             return False
         return len(got) == len(want) and bool(held)
+
+    @property
+    def changes_arguments(self) -> bool:
+        """Whether the learner's call is wrong and changes an argument, as no right call does."""
+        assert self._step is not None
+        learner, right = self._step.learner, self._step.solution
+        is_wrong = not equal(learner.value, right.value)
+        return is_wrong and bool(learner.changed) and not right.changed
 
     def beside_the_numbers(self) -> tuple[str, str] | None:
         """What is wrong although all numbers are right: the gradient, the dtype, an argument."""

@@ -311,6 +311,10 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         "this number does not fit into float16, whose largest is 65504",
     ),
     (
+        r"cannot be converted to type \S*BFloat16 without overflow",
+        "this number does not fit into bfloat16; -inf does, and so does torch.finfo(x.dtype).min",
+    ),
+    (
         r"^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$",
         "torch.{} takes a list or tuple of tensors, not a single one",
     ),

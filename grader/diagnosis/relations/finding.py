@@ -39,7 +39,7 @@ from grader.diagnosis.relations.numbers import (
     turned_round,
 )
 from grader.diagnosis.relations.pair import Pair, Relation
-from grader.diagnosis.relations.parts import places, slices, stretches, wherever
+from grader.diagnosis.relations.parts import blocked_elsewhere, places, slices, stretches, wherever
 
 _TELLING = 4  # pairs in which to look for a relation
 
@@ -75,6 +75,6 @@ _ALL: tuple[Callable[[Pair], Iterator[Relation]], ...] = (
     # A check can be stricter than a replay, so what is almost right everywhere seems right in part.
     partial(rounded, fewest=4),
     truth_repeated,
-    *(wherever, slices, along_an_axis, one_hot, row_power, sums, row_factor, repeated),
-    *(row_offset, shared_out, stretches, symmetric, rounded, along_two_axes, places),
+    *(wherever, slices, along_an_axis, one_hot, row_power, sums, row_factor, repeated, row_offset),
+    *(shared_out, stretches, blocked_elsewhere, symmetric, rounded, along_two_axes, places),
 )

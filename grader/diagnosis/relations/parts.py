@@ -64,6 +64,30 @@ def _is_wrong_with(pair: Pair, came: float) -> bool:
     return bool(_equals(pair.got[wrong], came).all()) and not wrong.all()
 
 
+def blocked_elsewhere(pair: Pair) -> Iterator[Relation]:
+    """-inf at other positions, and the right numbers wherever neither array has it."""
+    if _is_blocked_elsewhere(pair) and is_telling(pair.want[_is_seen(pair)], False):
+        yield Relation(
+            "blocked-elsewhere",
+            f"{pair.what} holds -inf at other positions than the right one. "
+            "All other numbers are right.",
+            _is_blocked_elsewhere,
+        )
+
+
+def _is_blocked_elsewhere(pair: Pair) -> bool:
+    if pair.got.shape != pair.want.shape:
+        return False
+    seen = _is_seen(pair)
+    is_moved = (np.isneginf(pair.got) != np.isneginf(pair.want)).any()
+    return bool(is_moved and pair.near(pair.got[seen], pair.want[seen]).all())
+
+
+def _is_seen(pair: Pair) -> Any:
+    """The positions that neither array blocks."""
+    return ~(np.isneginf(pair.got) | np.isneginf(pair.want))
+
+
 def _equals(array: Any, number: float) -> Any:
     return np.isnan(array) if math.isnan(number) else np.isclose(array, number, 1e-6, 1e-9)
 

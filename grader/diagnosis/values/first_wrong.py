@@ -6,17 +6,29 @@ later one is right.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.diagnosis.values.matching import Match, Tolerance, is_telling, match
+from grader.diagnosis.relations.finding import relation_of
+from grader.diagnosis.relations.pair import Pair
+from grader.diagnosis.values.matching import (
+    Match,
+    Tolerance,
+    has_rows_of,
+    is_telling,
+    match,
+    with_hidden,
+)
 from grader.types.report import Diagnosis
 from grader.types.text import listed
 
 _LOOSE = 30  # times the room between equal numbers
 _NEAR = 0.01  # a factor so close to 1 is an error of another kind
+# Relations that also tensors have which are not meant to be the value, such as zeros.
+_WEAK = ("constant", "same-along", "symmetric", "rounded")
 
 
 @dataclass(frozen=True)
@@ -65,15 +77,18 @@ def first_wrong(
     if any(map(there.is_nearly, missing)):
         return None
     if not there.reached:
-        return _not_begun(code, following) if missing else None
+        return (there.alike(missing, "") or _not_begun(code, following)) if missing else None
     right, order = there.right(code)
     if not following:
         end = f"{order}." if order else ": what is wrong comes after that, or beside it."
         return _told("the end", right + end)
     if missing:
+        passed = there.passed
+        alike = there.alike(passed, right) or there.alike(missing, right)
+        if alike is not None:
+            return alike
         shown = listed([value.shown for value in missing])
         none = "None of its tensors equals what comes next"
-        passed = there.passed
         too = f" None equals {passed[0].shown} either." if passed else ""
         return _told(missing[0].name, f"{right}. {none}: {shown}.{too}")
     return there.scaled(right) if len(following) == 1 else None
@@ -149,6 +164,32 @@ class _There:
         value, order = turned
         right = f"Your {code} gets {value.name} right{self._line(value)}, with the axes in "
         return f"{right}the order ({', '.join(order)})", f", not ({', '.join(value.axes)})"
+
+    def alike(self, missing: Sequence[Right], right: str) -> Diagnosis | None:
+        """How a tensor relates to the first missing value to which one relates at all.
+
+        What should come next is made after what is right, all else before it.
+        """
+        known = {found.place for found in self.found.values() if found and _is_there(found)}
+        reached = [self.found[value.name] for value in self.reached]
+        newest = max((found.place for found in reached if found), default=-1)
+        due = {value.name for value in self.following}
+        for value, (place, made) in itertools.product(missing, enumerate(self._made)):
+            self._go_on()
+            is_due = not reached or (place > newest) is (value.name in due)
+            if place in known or not is_due or not has_rows_of(value.array, made.array):
+                continue
+            got = with_hidden(made.array.reshape(value.array.shape))
+            room = value.tolerance.relative, value.tolerance.absolute
+            axes = value.axes if len(value.axes) == value.array.ndim else ()
+            relation = relation_of([Pair(got, value.array, room, "your tensor", axes)])
+            if relation is None or relation.id.partition(":")[0] in _WEAK:
+                continue
+            so_far = f"{right}, but not" if right else "The answer begins with"
+            text = relation.text[0].lower() + relation.text[1:]
+            text = f"In {made.where}, {text}" if made.where else relation.text
+            return _told(value.name, f"{so_far} {value.shown}. {text}")
+        return None
 
     def scaled(self, right: str) -> Diagnosis | None:
         """That what follows is there but for a factor."""

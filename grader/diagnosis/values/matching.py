@@ -103,7 +103,7 @@ def _hidden_in_part(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Ma
     if numpy.isneginf(right).any():
         return None
     for place, array in _of_size(right.size, made):
-        if array.shape[-2:] != right.shape[-2:]:
+        if not has_rows_of(right, array):
             continue
         array = array.reshape(right.shape)
         seen = ~(array <= _HIDDEN)  # NaN is seen
@@ -116,13 +116,23 @@ def _with_a_factor(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Mat
     finite = numpy.isfinite(right)
     top = numpy.abs(numpy.where(finite, right, 0.0)).argmax()
     for place, array in _of_size(right.size, made):
-        if array.shape[-2:] != right.shape[-2:]:
-            continue  # the axes before them may be one
+        if not has_rows_of(right, array):
+            continue
         array = array.reshape(right.shape)
         factor = float(array.reshape(-1)[top] / right.reshape(-1)[top])
         if math.isfinite(factor) and factor > 0 and tolerance.holds(array, right * factor):
             return Match(place, factor=factor)
     return None
+
+
+def has_rows_of(right: Any, array: Any) -> bool:
+    """Whether an array has the size and the last two axes of a value; those before may be one."""
+    return bool(array.size == right.size and array.shape[-2:] == right.shape[-2:])
+
+
+def with_hidden(array: Any) -> Any:
+    """The array with -inf for every number that may stand for it."""
+    return numpy.where(array < _HIDDEN, -numpy.inf, array)
 
 
 def _of_size(size: int, made: Sequence[Any]) -> Iterator[tuple[int, Any]]:

@@ -12,7 +12,7 @@ import torch
 from grader.diagnosis.replay import Replays, Step, against_solution
 from grader.diagnosis.replies import arrays, equal, room, wide
 from grader.diagnosis.reruns import Reruns
-from grader.diagnosis.symptoms import LACKING
+from grader.diagnosis.symptoms import CHANGED, LACKING
 from grader.diagnosis.values.first_wrong import Made, Right, first_wrong
 from grader.diagnosis.values.matching import Tolerance
 from grader.misconceptions import Value, Way
@@ -234,12 +234,13 @@ def with_first_wrong(stage: StageResult, found: dict[str, Diagnosis]) -> StageRe
 def unexplained(stage: StageResult) -> list[str]:
     """The ids of the failing checks without a diagnosis, or with a mere symptom.
 
-    A forward that lacks parameters cannot make what the solution's makes.
+    A forward that lacks parameters, or has changed its arguments, cannot make what the solution's
+    makes.
     """
     failed = [check for check in stage.checks if check.outcome is Outcome.FAILED]
     return [
         check.id
         for check in failed
         if check.diagnosis is None
-        or (check.diagnosis.kind is Kind.SYMPTOM and check.diagnosis.id != LACKING)
+        or (check.diagnosis.kind is Kind.SYMPTOM and check.diagnosis.id not in (LACKING, CHANGED))
     ]

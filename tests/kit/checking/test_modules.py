@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.checking import CheckFailed, expect_dropped
+from grader.checking import CheckFailed, expect_dropped, expect_parameters
 
 ALONG = {"B": "sequences", "D": "features"}
 
@@ -23,3 +23,20 @@ def test_dropout_of_a_result_is_told_in_its_own_words() -> None:
         with pytest.raises(CheckFailed, match=told) as caught:
             expect_dropped(seen, None, full, 0.5, axes=ALONG, what="number")
         assert "weight" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ("scale", "a plain attribute"),
+        ("scale w", "a plain attribute"),
+        ("w.bias", None),
+        ("scale w.bias", None),
+    ],
+)
+def test_numbers_beside_the_layers_are_told_where_they_belong(names: str, told: str | None) -> None:
+    found = {name: torch.zeros(()) for name in ("w.weight", *names.split())}
+    with pytest.raises(CheckFailed, match="unexpected") as caught:
+        expect_parameters(found, {"w.weight": ()}, where="state_dict()")
+    text = str(caught.value)
+    assert told in text if told else "in words" not in text

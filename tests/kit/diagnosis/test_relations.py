@@ -66,6 +66,11 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
     "one position too many": (drawn(3, 5), drawn(3, 5)[:, :4], "too-many-last:1"),
     "the first position missing": (X[:, 1:], X, "too-few-first:1"),
     "a mask turned round": (~MASK, MASK, "turned-round"),
+    "blocked elsewhere": (
+        np.where(drawn(2, 3, 4, seed=8) > 0, X, -np.inf),
+        np.where(drawn(2, 3, 4, seed=9) > 0, X, -np.inf),
+        "blocked-elsewhere",
+    ),
     "blocked turned round": (np.where(np.isinf(BLOCKED), X, -np.inf), BLOCKED, "blocked-turned-"),
     "a factor": (X * 1.7, X, "factor"),
     "a factor that leaves less than the tolerance": (X * 1e-12, X, "factor"),

@@ -53,6 +53,10 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
     ),
     "no gradient": (lambda x, n: share(x, n).detach(), {"gradient": "no-gradient"}),
     "in place": (in_place, {"unchanged": "changes-argument", "gradient": "changes-argument"}),
+    "in place, and wrong": (
+        lambda x, n: torch.sin(in_place(x, n) * 7),
+        {"values": "changed", "one": None, "unchanged": "changed", "gradient": "changed"},
+    ),
     "another dtype": (lambda x, n: share(x, n).double(), {"values": "dtype", "one": "dtype"}),
     "a tuple": (lambda x, n: (share(x, n),), {"values": "inside:tuple", "one": "inside:tuple"}),
     "another relation in each case": (

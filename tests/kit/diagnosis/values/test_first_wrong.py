@@ -63,6 +63,36 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
             f"{NEXT}the output (B, T, D)."
         ),
     ),
+    "the next is there in other places": (
+        [Q, K, SCORES.reshape(2, 4, 3).transpose(0, 2, 1)],
+        (
+            f"{GETS}the query and the key right (f.py, line 1), but not the scores (B, T, D). In "
+            "f.py, line 2, your tensor holds exactly the right numbers, each one once, but in "
+            "other places."
+        ),
+    ),
+    "one beside it was there in part": (
+        [Q, numpy.where(K > 0, K, 0), SCORES],
+        (
+            f"{GETS}the scores right (f.py, line 2), but not the key (B, T, D). In f.py, line 1, "
+            "your tensor holds 0 at some positions"
+        ),
+    ),
+    "the first is there in part": (
+        [numpy.where(Q > 0, Q, 0)],
+        (
+            "The answer begins with the query (B, T, D). In f.py, line 0, your tensor holds 0 at "
+            "some positions where other numbers are expected."
+        ),
+    ),
+    "what relates to the next was made before": (
+        [numpy.where(SCORES > 0, SCORES, 0), Q, K],
+        f"{GETS}the query and the key right (f.py, line 2). {NEXT}the scores (B, T, D).",
+    ),
+    "a tensor of zeros": (
+        [Q, K, numpy.zeros_like(SCORES)],
+        f"{GETS}the query and the key right (f.py, line 1). {NEXT}the scores (B, T, D).",
+    ),
     "nothing is right": (
         [WRONG],
         (
