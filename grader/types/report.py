@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
 from textwrap import shorten
-from typing import Any
+from typing import Any, get_type_hints
 
 from grader.types.course import core_of
 from grader.types.text import is_unloaded, safe_data
@@ -307,58 +308,48 @@ def _is_small(check: CheckResult) -> bool:
     return check.way.startswith(Way.SHAPE.value) or 2 <= check.size <= _SMALL
 
 
+# The fields that stand in the data as they are, by their names.
+_OF_REPORT = ("course", "submission", "device", "score", "max_score", "bonus")
+_OF_STAGE = ("slug", "title", "status", "score", "max_score", "bonus", "caused_by")
+_OF_CHECK = ("id", "title", "outcome", "score", "max_score", "message")
+
+
 def to_json(report: Report) -> dict[str, Any]:
     """The report as JSON data of schema 1, ready for `json.dumps`.
 
     All its texts are `safe`, because students' code may have written them.
     """
-    data = {
-        "schema": SCHEMA,
-        "course": report.course,
-        "submission": report.submission,
-        "device": report.device,
-        "score": report.score,
-        "max_score": report.max_score,
-        "bonus": report.bonus,
-        "stages": [
-            {
-                "slug": stage.slug,
-                "title": stage.title,
-                "status": stage.status.value,
-                "score": stage.score,
-                "max_score": stage.max_score,
-                "bonus": stage.bonus,
-                "caused_by": stage.caused_by,
-                **({"exam": True} if stage.is_exam else {}),
-                "checks": [
-                    {
-                        "id": check.id,
-                        "title": check.title,
-                        "outcome": check.outcome.value,
-                        "score": check.score,
-                        "max_score": check.max_score,
-                        "message": check.message,
-                        "diagnosis": check.diagnosis
-                        and {
-                            "id": check.diagnosis.id,
-                            "text": check.diagnosis.text,
-                            **_hint(check.diagnosis.hint),
-                        },
-                        **_hint(check.hint),
-                        "seconds": round(check.seconds, 4),
-                    }
-                    for check in stage.checks
-                ],
-            }
-            for stage in report.stages
-        ],
-    }
+    stages = [
+        {
+            **_plain(stage, _OF_STAGE),
+            **({"exam": True} if stage.is_exam else {}),
+            "checks": list(map(_plain_check, stage.checks)),
+        }
+        for stage in report.stages
+    ]
+    data = {"schema": SCHEMA, **_plain(report, _OF_REPORT), "stages": stages}
     if report.unchanged:
         data["unchanged"] = list(report.unchanged)
     if report.version:
         data["version"] = report.version
     hides_nothing: dict[str, Any] = safe_data(data)
     return hides_nothing
+
+
+def _plain_check(check: CheckResult) -> dict[str, Any]:
+    found = check.diagnosis
+    return {
+        **_plain(check, _OF_CHECK),
+        "diagnosis": found and {"id": found.id, "text": found.text, **_hint(found.hint)},
+        **_hint(check.hint),
+        "seconds": round(check.seconds, 4),
+    }
+
+
+def _plain(whole: object, keys: Iterable[str]) -> dict[str, Any]:
+    """These fields by name; of an enumeration the values."""
+    values = {key: getattr(whole, key) for key in keys}
+    return {key: v.value if isinstance(v, Enum) else v for key, v in values.items()}
 
 
 def _hint(number: int | None) -> dict[str, int]:
@@ -370,65 +361,42 @@ def from_json(data: Mapping[str, Any]) -> Report:
 
     Raises ValueError for other data.
     """
-    return Report(
-        course=_of(data, "course", str),
-        submission=_of(data, "submission", str),
-        device=_of(data, "device", str),
-        score=_number(data, "score"),
-        max_score=_number(data, "max_score"),
-        bonus=_number(data, "bonus"),
-        stages=tuple(map(_stage, _of(data, "stages", list))),
-        version=_of({"version": "", **data}, "version", str),
-    )
+    stages = tuple(map(_stage, _of(data, "stages", list)))
+    version = _of({"version": "", **data}, "version", str)
+    return Report(**_fields(data, Report, _OF_REPORT), stages=stages, version=version)
 
 
 def _stage(data: Mapping[str, Any]) -> StageResult:
-    return StageResult(
-        slug=_of(data, "slug", str),
-        title=_of(data, "title", str),
-        status=Status(_of(data, "status", str)),
-        score=_number(data, "score"),
-        max_score=_number(data, "max_score"),
-        bonus=_of(data, "bonus", bool),
-        checks=tuple(map(_check, _of(data, "checks", list))),
-        caused_by=_of(data, "caused_by", (str, type(None))),
-        is_exam=data.get("exam") is True,
-    )
+    checks = tuple(map(_check, _of(data, "checks", list)))
+    is_exam = data.get("exam") is True
+    return StageResult(**_fields(data, StageResult, _OF_STAGE), checks=checks, is_exam=is_exam)
 
 
 def _check(data: Mapping[str, Any]) -> CheckResult:
-    named = _of(data, "diagnosis", (dict, type(None)))
-    return CheckResult(
-        id=_of(data, "id", str),
-        title=_of(data, "title", str),
-        outcome=Outcome(_of(data, "outcome", str)),
-        score=_number(data, "score"),
-        max_score=_number(data, "max_score"),
-        message=_of(data, "message", str),
-        diagnosis=None
-        if named is None
-        else Diagnosis(_of(named, "id", str), _of(named, "text", str), _rung(named)),
-        seconds=_number(data, "seconds"),
-        hint=_rung(data),
-    )
+    known = _fields(data, CheckResult, (*_OF_CHECK, "seconds", "hint"))
+    named = _of(data, "diagnosis", dict | None)
+    if named is not None:
+        known["diagnosis"] = Diagnosis(**_fields(named, Diagnosis, ("id", "text", "hint")))
+    return CheckResult(**known)
 
 
-def _rung(data: Mapping[str, Any]) -> int | None:
-    """The number of a hint, if there is one."""
-    number: int | None = _of({"hint": None, **data}, "hint", (int, type(None)))
-    return number
+def _fields(data: Mapping[str, Any], of: type, keys: Iterable[str]) -> dict[str, Any]:
+    """The values of these fields of a class; a hint may be missing. Raises ValueError."""
+    kinds = _kinds(of)
+    known = {"hint": None, **data} if isinstance(data, Mapping) else data
+    return {key: _of(known, key, kinds[key]) for key in keys}
+
+
+_kinds = cache(get_type_hints)
 
 
 def _of(data: Mapping[str, Any], key: str, kind: Any) -> Any:
-    """The value of a key, of the given type. Raises ValueError."""
-    if not isinstance(data, Mapping) or not isinstance(data.get(key, ...), kind):
+    """The value of a key, of the given type; a number is finite. Raises ValueError."""
+    is_enum = isinstance(kind, type) and issubclass(kind, Enum)
+    wanted = str if is_enum else (int, float) if kind is float else kind
+    if not isinstance(data, Mapping) or not isinstance(data.get(key, ...), wanted):
         raise ValueError(f"there is no {key!r} of its kind")
-    return data[key]
-
-
-def _number(data: Mapping[str, Any], key: str) -> float:
-    """A finite number. Raises ValueError."""
-    value: float = _of(data, key, (int, float))
-    if isinstance(value, bool) or not abs(value) <= _MOST:  # nor is it NaN
+    value = data[key]
+    if kind is float and (isinstance(value, bool) or not abs(value) <= _MOST):  # nor is it NaN
         raise ValueError(f"{key!r} is no number")
-    return value
+    return kind(value) if is_enum else value
