@@ -6,8 +6,8 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,7 +143,9 @@ def with_checks(
         importlib.import_module(name)
     words = [*_OPTIONS, "--rootdir", str(course.root)]
     _forget(files)
-    with _no_options_from_outside(), warnings.catch_warnings():
+    with pytest.MonkeyPatch.context() as environment, warnings.catch_warnings():
+        for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):  # the learner's own must change nothing
+            environment.delenv(name, raising=False)
         # The kit itself reports a misspelt mark, in one line.
         warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)
         code = pytest.main(words, plugins=[checks, loop])
@@ -161,13 +163,3 @@ def _forget(files: Sequence[Path]) -> None:
         file = getattr(module, "__file__", None)
         if file is not None and os.path.basename(file) in names:
             del sys.modules[name]
-
-
-@contextmanager
-def _no_options_from_outside() -> Iterator[None]:
-    """Keep the learner's own PYTEST_ADDOPTS from changing how the checks run."""
-    kept = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
-    try:
-        yield
-    finally:
-        os.environ.update({name: value for name, value in kept.items() if value is not None})

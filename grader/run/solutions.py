@@ -6,7 +6,7 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from grader.run.worker.loader import Loader
@@ -51,23 +51,23 @@ def at_hand(files: Mapping[str, bytes], stage: Stage) -> Iterator[Callable[[str]
         loader.remove()
 
 
+@contextmanager
+def solution_at_hand(course: Course, stage: Stage) -> Iterator[Callable[[str], Any]]:
+    """As `at_hand`, of the course's solutions. Raises CourseError if it cannot be imported."""
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(at_hand(solution_files(course), stage))
+        except Exception as error:  # noqa: BLE001 - a solution that is broken may raise anything
+            places = {each.file_name: each.place(each.solution_file) for each in course.stages}
+            fault = located(error, places, sys.modules)
+            raise CourseError(f"{fault}: fix the solution first") from None
+        yield found
+
+
 def local_solutions(course: Course, stage: Stage) -> Callable[[str], Any]:
-    """The entry points of the solution of `stage`, in this process, by name; see `at_hand`.
-
-    Raises CourseError if the solution cannot be imported.
-    """
-    files = solution_files(course)
-    try:
-        with at_hand(files, stage) as found:
-            return found
-    except Exception as error:  # noqa: BLE001 - a solution that is broken may raise anything
-        raise not_importable(course, error) from None
-
-
-def not_importable(course: Course, error: Exception) -> CourseError:
-    """The CourseError for a solution whose import raised this error."""
-    places = {each.file_name: each.place(each.solution_file) for each in course.stages}
-    return CourseError(f"{located(error, places, sys.modules)}: fix the solution first")
+    """The entry points of the solution of `stage`, in this process, by name. Raises CourseError."""
+    with solution_at_hand(course, stage) as found:
+        return found
 
 
 class References:

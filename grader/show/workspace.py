@@ -79,7 +79,5 @@ def whats_new(page: Page, title: str, news: str) -> Iterator[Text]:
 
 def _steps(page: Page, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:
     yield Text()
-    width = max(len(words) for words, _ in steps)
-    for words, command in steps:
-        yield from page.offer(f"{words:{width}}", command)
+    yield from page.offers(steps)
     yield Text()

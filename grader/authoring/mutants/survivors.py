@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,7 +42,7 @@ from grader.read.stubs import read_source
 from grader.run.facts import Case, CaseFact, Ending
 from grader.run.lanes import uninterrupted
 from grader.run.local_answers import LocalAnswers
-from grader.run.solutions import not_importable, solution_files
+from grader.run.solutions import solution_at_hand
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.loader import Loader
 from grader.types.course import Course, Stage
@@ -155,7 +155,7 @@ class _Trials:
         self._mutants = mutants_of(self._stage)
         self._progress(self._stage.slug, 0, len(self._mutants))
         self._mistakes = read_misconceptions(self._stage)
-        with _in_place(self._course, self._stage) as self._find:
+        with solution_at_hand(self._course, self._stage) as self._find:
             with uninterrupted():  # otherwise the code under check would get the Ctrl-C
                 self._learn_from(self._find)
             if self._problems:
@@ -287,6 +287,7 @@ class _Trials:
         if isinstance(job, Misconception):
             return job.among(self._find)
         try:
+            del sys.modules[self._stage.slug]  # the solution's
             Loader({self._stage.file_name: job.source.encode()}, {}).install()
             module = importlib.import_module(self._stage.slug)
         except BaseException as error:  # noqa: BLE001 - raised again for each check that needs it
@@ -424,22 +425,3 @@ def _name(check: str) -> str:
 
 def _change(record: Equivalent) -> str:
     return f"{record.where}: {' / '.join(record.before)} -> {' / '.join(record.after)}"
-
-
-@contextmanager
-def _in_place(course: Course, stage: Stage) -> Iterator[Callable[[str], Any]]:
-    """Find the solution's entry points; in the block, the required stages can be imported.
-
-    Raises CourseError if the solution cannot be imported.
-    """
-    loader = Loader(solution_files(course), {})
-    loader.install()
-    try:
-        try:
-            module = importlib.import_module(stage.slug)
-        except Exception as error:  # noqa: BLE001 - a solution that is broken may raise anything
-            raise not_importable(course, error) from None
-        del sys.modules[stage.slug]
-        yield lambda name: getattr(module, name)
-    finally:
-        loader.remove()

@@ -115,7 +115,7 @@ def write_lessons(
     lessons = Lessons(
         len(ledger.students()),
         unexplained_failures(ledger, course),
-        hint_use(course, ledger.latest(), progresses, lambda slug: headings.get(slug, ())),
+        hint_use(course, ledger.latest(), progresses, headings),
         len(progresses),
     )
     files = {

@@ -9,7 +9,7 @@ import os
 import shlex
 from collections.abc import Container
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from unicodedata import normalize
 
@@ -18,6 +18,7 @@ from grader.classes.folder.times import Times
 from grader.classes.folder.types import SubmissionRecord
 from grader.classes.folder.uploads import heap_upload, read_upload
 from grader.classes.folder.versions import content_of
+from grader.classes.late import in_utc
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.submitted import time_of
 from grader.read.files import listed_names, name_in_text
@@ -90,7 +91,8 @@ def read_students(
             is_there = os.path.isdir(inside) or os.path.islink(inside)
             own = inside if is_there and (is_collected or not _has_code(path)) else path
             student = _free(found, student, shown)
-            found[student] = Found(student, own, submitted=_time(own) if is_collected else None)
+            when = in_utc(time_of(own)) if is_collected else None
+            found[student] = Found(student, own, submitted=when)
         elif known and known.name and (is_link or entry.is_file()):
             before = found.get(student, Found(student, path))
             if attempts.setdefault(student, known.attempt) != known.attempt:
@@ -145,12 +147,6 @@ def _has_code(folder: Path) -> bool:
     """Whether something to grade lies in a student's folder itself, not only in those inside."""
     names = listed_names(folder)
     return any(name == EXERCISES or Path(name).suffix.lower() in _SUFFIXES for name in names)
-
-
-def _time(folder: Path) -> datetime | None:
-    """When nbgrader says that the submission in a folder was made, in UTC."""
-    moment = time_of(folder)
-    return None if moment is None else moment.replace(tzinfo=timezone.utc)
 
 
 def _free(taken: Container[str], name: str, whole: str) -> str:

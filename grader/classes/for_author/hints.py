@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from grader.classes.folder.students import Found
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.for_author.types import HintUse
+from grader.classes.report.teach import Hints, heading
 from grader.read.progress import memory_folder, parse_progress, progress_file
 from grader.read.submission import regular_bytes
 from grader.types.course import Course
@@ -57,11 +58,11 @@ def hint_use(
     course: Course,
     entries: Iterable[LedgerEntry],
     progresses: dict[str, Progress],
-    headings: Callable[[str], Sequence[str]],
+    headings: Hints,
 ) -> tuple[HintUse, ...]:
     """The hints after which somebody still fails the stage, those that helped least first.
 
-    `headings` gives those of a stage's hints, by slug. Only the highest hint that a student opened
+    `headings` are those of each stage's hints. Only the highest hint that a student opened
     is known.
     """
     passed: Counter[tuple[str, int]] = Counter()
@@ -82,11 +83,7 @@ def hint_use(
         failed, key=lambda key: (-failed[key] / (failed[key] + passed[key]), -failed[key])
     )
     return tuple(
-        HintUse(slug, number, _heading(headings(slug), number), passed[slug, number], many)
+        HintUse(slug, number, heading(headings, slug, number), passed[slug, number], many)
         for slug, number in order
         for many in [failed[slug, number]]
     )
-
-
-def _heading(headings: Sequence[str], number: int) -> str:
-    return headings[number - 1] if number <= len(headings) else ""

@@ -102,15 +102,12 @@ class _Plot:
 
     def _between(self, guide: Curve, share: float) -> float:
         """A guide's height at a share of the width, by a straight line between two places."""
-        points = [
-            (self._x.share(place), self._y.share(number))
-            for place, number in zip(self._curves.x, guide.numbers, strict=True)
-        ]
-        left = max((point for point in points if point[0] <= share), default=points[0])
-        right = min((point for point in points if point[0] >= share), default=points[-1])
-        if left[0] == right[0]:
-            return left[1]
-        return left[1] + (right[1] - left[1]) * (share - left[0]) / (right[0] - left[0])
+        import numpy
+
+        pairs = zip(self._curves.x, guide.numbers, strict=True)
+        points = sorted((self._x.share(place), self._y.share(number)) for place, number in pairs)
+        places, heights = zip(*points, strict=True)
+        return float(numpy.interp(share, places, heights))
 
     def _ends(self) -> dict[int, str]:
         """The name of each guide, at the row where it ends or at the nearest free row."""
