@@ -17,7 +17,7 @@ from grader.types.course import Stage
 from grader.types.submission import Submission
 from grader.types.text import imported_modules, is_quick_to_parse
 
-LARGEST = 100_000  # characters of a student's code that is read for one stage
+_LARGEST = 100_000  # characters of a student's code that is read for one stage
 _SHORT = 4000  # characters of a source whose tree is remembered
 _NAME = "n"  # stands for every name that the answer defines
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError)
@@ -131,21 +131,39 @@ def _given_attributes(tree: ast.AST) -> Iterator[str]:
             yield node.name
 
 
-def source_of(submission: Submission, stage: Stage, entries: set[str]) -> str:
+def source_of(submission: Submission, stage: Stage, entries: Set[str], files: Set[str]) -> str:
     """The source of one stage; "" if there is none or if it is too long.
 
-    `entries` are the names of all entry points of the course.
+    `entries` are the names of all entry points of the course, `files` those of its stages' files.
     """
     if submission.cells is not None:
-        cells = () if are_long(submission.cells) else submission.cells
-        return _definitions(map(without_magic, cells), stage, entries)
-    source = text_of_file(submission.files.get(submission.script or stage.file_name, b"")) or ""
+        cells = () if _are_long(submission.cells) else submission.cells
+        return _definitions(map(_without_magic, cells), stage, entries)
     if submission.script is not None:
+        source = _text_of_file(submission.files.get(submission.script, b"")) or ""
         return _definitions([source], stage, entries)
-    return source if len(source) <= LARGEST else ""
+    read: list[str] = []
+    room = _LARGEST
+    for text in _texts_of(submission, stage, files):
+        if text is not None and len(text) < room and is_quick_to_parse(text):
+            room -= len(text) + 1
+            read.append(text)
+    return "\n".join(read)
 
 
-def texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str | None]:
+def hides_code(submission: Submission, stage: Stage, files: Set[str]) -> bool:
+    """Whether Python may run code for the stage that `source_of` leaves out."""
+    if submission.cells is not None:
+        cells = submission.cells
+        return _are_long(cells) or _hides_in(map(_without_magic, cells), stage)
+    if submission.script is not None:
+        texts = [_text_of_file(submission.files.get(submission.script, b""))]
+    else:
+        texts = _texts_of(submission, stage, files)
+    return None in texts or not _is_read("\n".join(filter(None, texts)))
+
+
+def _texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str | None]:
     """The texts of a stage's file and of those it imports that are no stage's own `files`.
 
     None stands for a file that is not in UTF-8.
@@ -156,14 +174,14 @@ def texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str 
     found = [stage.file_name]
     texts: list[str | None] = []
     for name in found:
-        text = text_of_file(submission.files.get(name, b""))
+        text = _text_of_file(submission.files.get(name, b""))
         texts.append(text)
         for module in imported_modules(text or ""):
             found += (each for each in modules.pop(module, ()) if each not in {*files, *found})
     return texts
 
 
-def text_of_file(data: bytes) -> str | None:
+def _text_of_file(data: bytes) -> str | None:
     """The text of a file with plain line ends; "" if Python does not run it, None if not UTF-8."""
     lines = iter(data.split(b"\n", 2))
     try:
@@ -179,16 +197,16 @@ def _plain_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def are_long(cells: Sequence[str]) -> bool:
+def _are_long(cells: Sequence[str]) -> bool:
     """Whether a notebook has more code than is read."""
-    return sum(map(len, cells)) > LARGEST
+    return sum(map(len, cells)) > _LARGEST
 
 
 def _is_short(text: str) -> bool:
-    return len(text) <= LARGEST and is_quick_to_parse(text)
+    return len(text) <= _LARGEST and is_quick_to_parse(text)
 
 
-def is_read(text: str) -> bool:
+def _is_read(text: str) -> bool:
     """Whether the text is compared, or Python does not run it either."""
     try:
         if _is_short(text):
@@ -200,7 +218,7 @@ def is_read(text: str) -> bool:
     return _is_short(text)
 
 
-def hides_in(sources: Iterable[str], stage: Stage) -> bool:
+def _hides_in(sources: Iterable[str], stage: Stage) -> bool:
     """Whether a cell may define what the stage asks for although Python's parser cannot read it."""
     names = "|".join(re.escape(entry.name) for entry in stage.entry_points)
     for source in sources:
@@ -218,11 +236,11 @@ def hides_in(sources: Iterable[str], stage: Stage) -> bool:
 
 
 @lru_cache(maxsize=64)  # every stage looks at every cell of a notebook
-def without_magic(cell: str) -> str:
+def _without_magic(cell: str) -> str:
     """A notebook cell without what only IPython understands, such as prompts and magic lines."""
     cell = without_prompts(_plain_ends(cell))
     lines = cell.split("\n")
-    if len(cell) > LARGEST or not any(map(MAGIC.match, lines)):
+    if len(cell) > _LARGEST or not any(map(MAGIC.match, lines)):
         return cell
     try:
         _parsed(cell)
@@ -240,11 +258,11 @@ def _without(line: str) -> str:
     return indent + (timed[1] if timed else "pass" if indent else "")
 
 
-def _definitions(sources: Iterable[str], stage: Stage, entries: set[str]) -> str:
+def _definitions(sources: Iterable[str], stage: Stage, entries: Set[str]) -> str:
     """The definitions of this stage's entry points, and of what they use, from all sources."""
     defined: dict[str, tuple[ast.stmt, str]] = {}
     for source in sources:
-        if len(source) > LARGEST:
+        if len(source) > _LARGEST:
             continue
         try:
             with warnings.catch_warnings():

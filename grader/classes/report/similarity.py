@@ -20,22 +20,15 @@ from textwrap import dedent
 import numpy as np
 
 from grader.classes.report.compared_code import (
-    LARGEST,
     UNREADABLE,
     Token,
-    are_long,
-    hides_in,
-    is_read,
+    hides_code,
     lines_of,
     source_of,
-    text_of_file,
-    texts_of,
-    without_magic,
 )
 from grader.classes.report.types import Alike, Similar
 from grader.types.course import Stage
 from grader.types.submission import Submission
-from grader.types.text import is_quick_to_parse
 
 ALIKE = 0.8  # the least share of the remaining tokens to list a pair
 _TOKENS = 30  # the fewest equal tokens to list a pair
@@ -147,27 +140,10 @@ class _Answers:
 
     def hides(self, submission: Submission) -> bool:
         """Whether Python may run code for this stage that is not compared."""
-        stage = self.given.stage
-        if submission.is_folder:
-            texts = texts_of(submission, stage, self.files)
-            return None in texts or not is_read("\n".join(filter(None, texts)))
-        if submission.script is not None:
-            text = text_of_file(submission.files.get(submission.script, b""))
-            return text is None or not is_read(text)
-        cells = submission.cells or ()
-        return are_long(cells) or hides_in(map(without_magic, cells), stage)
+        return hides_code(submission, self.given.stage, self.files)
 
     def _source(self, submission: Submission) -> str:
-        if not submission.is_folder:
-            return source_of(submission, self.given.stage, self.entries)
-        texts = texts_of(submission, self.given.stage, self.files)
-        read: list[str] = []
-        room = LARGEST
-        for text in texts:
-            if text is not None and len(text) < room and is_quick_to_parse(text):
-                room -= len(text) + 1
-                read.append(text)
-        return "\n".join(read)
+        return source_of(submission, self.given.stage, self.entries, self.files)
 
     def _own(self, source: str) -> list[Token]:
         """The tokens that the stub does not have; empty if the source cannot be parsed."""
