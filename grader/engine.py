@@ -236,7 +236,9 @@ class Engine:
             self._unnamed = grading.unnamed
             with closing(grading.results()) as judged:  # after Ctrl-C the lanes end here
                 for result in judged:
-                    if self._is_replaced(request, result):
+                    stage = self.course.stage(result.slug)
+                    is_stub = result.status is Status.NOT_STARTED
+                    if is_stub and is_replaced(request.submission, stage):
                         result = replace(result, why_not_started=_STUB_BELOW)
                     progress(result)
                     results.append(result)
@@ -249,10 +251,6 @@ class Engine:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
         report = judge(self.course, request.submission.name, self.device, results, notes)
         return replace(report, seconds=runs.budget.used)
-
-    def _is_replaced(self, request: Request, result: StageResult) -> bool:
-        stage = self.course.stage(result.slug)
-        return result.status is Status.NOT_STARTED and is_replaced(request.submission, stage)
 
     def facts(self, request: Request) -> StageFacts:
         """What each check of the one requested stage meets, with all requests and replies."""

@@ -144,7 +144,8 @@ class SaveVerdict(NbGraderPreprocessor):  # type: ignore[misc]
         verdict: NotebookVerdict = known.pop("verdict")
         points = {cell.grade_id: cell.points for cell in verdict.cells}
         comments = {cell.answer_id: cell.comment for cell in verdict.cells}
-        cells = {cell.metadata.nbgrader.grade_id: cell for cell in nb.cells if _is_known(cell)}
+        about = [(cell.metadata.get("nbgrader", {}), cell) for cell in nb.cells]
+        cells = {own["grade_id"]: cell for own, cell in about if "grade_id" in own}
         with Gradebook(known["db_url"]) as gradebook:
             own = gradebook.find_submission_notebook(
                 known["notebook"], known["assignment"], known["student"]
@@ -192,10 +193,6 @@ def _seed(known: Mapping[str, str]) -> int:
     if file.name == FILE and file.is_file():
         return keep_seed(file.parent, known["assignment"], None)
     return fresh_seed()
-
-
-def _is_known(cell: NotebookNode) -> bool:
-    return "grade_id" in cell.metadata.get("nbgrader", {})
 
 
 class _EngineThread:

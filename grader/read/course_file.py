@@ -7,13 +7,14 @@ import difflib
 import keyword
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
 from grader.read import deadlines
+from grader.read.faults import author_text
 from grader.types.course import Assignment, Course, EntryPoint, Limits, Stage, core_of
 from grader.types.errors import CourseError, KitError, close_to
 
@@ -100,13 +101,7 @@ def assignment_named(course: Course, name: str) -> Assignment | None:
 
 def read_course(file: Path) -> Course:
     """The course that `file` describes. Raises CourseError."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CourseError(f"{_shown(file)}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CourseError(f"{_shown(file)}: is not UTF-8") from None
-    return course_of_text(text, file)
+    return course_of_text(author_text(file, str(_shown(file))), file)
 
 
 def course_of_text(text: str, file: Path) -> Course:
@@ -405,10 +400,8 @@ def _get(table: Mapping[str, Any], key: str, kind: Any, place: str, default: Any
 
 
 def _only(table: Mapping[str, Any], allowed: frozenset[str], place: str) -> None:
-    unknown = [_unknown("key", key, allowed) for key in table if key not in allowed]
+    unknown = [
+        f"unknown key '{key}'{close_to(key, allowed)}" for key in table if key not in allowed
+    ]
     if unknown:
         raise CourseError(f"{place}: {', '.join(unknown)}")
-
-
-def _unknown(what: str, word: str, known: Iterable[str]) -> str:
-    return f"unknown {what} '{word}'{close_to(word, known)}"

@@ -424,26 +424,18 @@ def _environment_path() -> list[str]:
 
     An editable install adds the kit's own folder to sys.path; the worker must not have it.
     """
-    keys = ("stdlib", "platstdlib", "purelib", "platlib")
-    roots = {os.path.realpath(sysconfig.get_path(key)) for key in keys}
-    roots |= {os.path.realpath(path) for path in _site_folders()}
+    import site
+
+    folders = [sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders += [*site.getsitepackages(), site.getusersitepackages()]
+    roots = set(map(os.path.realpath, folders))
     stdlib_zip = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
     return [
         entry
         for entry in sys.path
         if os.path.basename(entry) == stdlib_zip
-        or any(_is_within(os.path.realpath(entry), root) for root in roots)
+        or any(Path(os.path.realpath(entry)).is_relative_to(root) for root in roots)
     ]
-
-
-def _site_folders() -> list[str]:
-    import site
-
-    return [*site.getsitepackages(), site.getusersitepackages()]
-
-
-def _is_within(path: str, root: str) -> bool:
-    return path == root or path.startswith(root + os.sep)
 
 
 def _own_entries() -> set[str]:

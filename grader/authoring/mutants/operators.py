@@ -73,7 +73,9 @@ def changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[str
     module = wrapper.module
     libraries = frozenset(_imported(module))
     has_torch = _TORCH.search(source) is not None
-    general = [(kind, _name(make), make) for kind, make in mutation_operators]
+    general = [
+        (kind, make.__name__.removeprefix("operator_"), make) for kind, make in mutation_operators
+    ]
 
     def is_solution(node: cst.CSTNode) -> bool:
         line = places[node].start.line - 1
@@ -139,10 +141,6 @@ def _kinds(node: Any) -> dict[str, str]:
     assert isinstance(function, ast.FunctionDef)
     given = [each for each in ast.walk(function.args) if isinstance(each, ast.arg)]
     return {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in given}
-
-
-def _name(operator: Callable[..., Any]) -> str:
-    return operator.__name__.removeprefix("operator_")
 
 
 def _imported(module: cst.Module) -> Iterator[str]:

@@ -42,7 +42,8 @@ def build(course: Course, out: Path) -> list[Path]:
             builders = (WheelBuilder(str(own)), SdistBuilder(str(own)), WheelBuilder(str(kit)))
             return [Path(next(each.build(directory=str(out.resolve())))) for each in builders]
     except (TypeError, ValueError) as error:  # what hatchling says of a field
-        raise CourseError(f"{FILE_NAME}: no package can be built: {_line(error)}") from None
+        why = " ".join(str(error).split())
+        raise CourseError(f"{FILE_NAME}: no package can be built: {why}") from None
     except OSError as error:
         raise unwritable(error, out) from None
 
@@ -66,10 +67,6 @@ def course_files(course: Course) -> dict[str, bytes]:
         inside.append(_CONSTRAINTS)
     readme = _README if _README in files else ""
     return {"pyproject.toml": course_project(course, inside, readme).encode(), **files}
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _write(root: Path, files: Mapping[str, bytes]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -61,11 +61,12 @@ def preview(
     misconceptions that have run, and of all.
     """
     reports: list[tuple[Misconception, Report]] = []
-    made: dict[str, Callable[[], Iterator[Part]]] = {
-        "Stub": lambda: _stub(stage),
-        "First screen": lambda: _first_screen(course, stage),
+    stub, hints = stage.place(stage.exercise_file), f"grade hint {stage.slug}"
+    made: dict[str, Callable[[], Iterable[Part]]] = {
+        "Stub": lambda: [Part("Stub", stub, _verbatim(read_stub(stage)))],
+        "First screen": lambda: [_first_screen(course, stage)],
         "Failure screens": lambda: _failures(course, stage, reports, progress),
-        "Hints": lambda: _hints(stage),
+        "Hints": lambda: [Part("Hints", hints, ladder(read_hints(stage)))],
         "Notebook": lambda: _notebook(course, stage),
         "Class report": lambda: _class(course, stage, reports),
     }
@@ -88,13 +89,9 @@ def _verbatim(page: Page, text: str) -> Iterator[Text]:
     yield from page.verbatim(text, MARGIN, limit=_LINES)[0]
 
 
-def _stub(stage: Stage) -> Iterator[Part]:
-    yield Part("Stub", stage.place(stage.exercise_file), _verbatim(read_stub(stage)))
-
-
-def _first_screen(course: Course, stage: Stage) -> Iterator[Part]:
+def _first_screen(course: Course, stage: Stage) -> Part:
     report = judge(course, "exercises", "cpu", [judge_untouched(stage)])
-    yield Part("First screen", f"grade {stage.slug}", _report_screen(stage, report))
+    return Part("First screen", f"grade {stage.slug}", _report_screen(stage, report))
 
 
 def _report_screen(stage: Stage, report: Report) -> Screen:
@@ -155,10 +152,6 @@ def _judged(course: Course, stage: Stage, progress: Progress) -> list[tuple[Misc
 
 
 # --- hints, notebook and class ---------------------------------------------------------------
-
-
-def _hints(stage: Stage) -> Iterator[Part]:
-    yield Part("Hints", f"grade hint {stage.slug}", ladder(read_hints(stage)))
 
 
 def _notebook(course: Course, stage: Stage) -> Iterator[Part]:

@@ -21,7 +21,7 @@ from grader.diagnosis.replies import Read
 from grader.misconceptions import Misconception
 from grader.read.faults import fault_of
 from grader.read.misconceptions import read_misconceptions
-from grader.read.stubs import read_source
+from grader.read.stubs import parameters, read_source
 from grader.run.facts import FINE
 from grader.run.local_answers import LocalAnswers
 from grader.run.solutions import at_hand
@@ -92,7 +92,7 @@ class _Suggesting:
         self._files = {each.file_name: each.solution_file.read_bytes() for each in there}
         source, self._place = read_source(stage)
         self._source = source.replace("\r\n", "\n")
-        self._kept: list[tuple[Candidate, _Known]] = []
+        self._kept: list[Candidate] = []
         self._same: list[tuple[str, Find, str, Find]] = []  # pairs that no check tells apart
         self._tried = 0
 
@@ -109,7 +109,7 @@ class _Suggesting:
             known = list(self._known(answers, right))
             taken = {mistake.id for mistake in _written(stage)}
         self._try(answers, known, right)
-        calls = list(answers.calls(_parameters(self._source)))
+        calls = list(answers.calls(parameters(self._source)))
         return Suggestions(
             stage.slug,
             tuple(self._mistakes(taken)),
@@ -161,7 +161,7 @@ class _Suggesting:
                 self._same.append((alike.name, alike.find, name, find))
                 continue
             known.append(_Known(name, find, given))
-            self._kept.append((candidate, known[-1]))
+            self._kept.append(candidate)
             found[entry] += 1
 
     def _implementation(self, candidate: Candidate, entry: str) -> Any:
@@ -181,7 +181,7 @@ class _Suggesting:
         sources = {
             name.removesuffix(".py"): data.decode("utf-8-sig") for name, data in self._files.items()
         }
-        for candidate, _ in self._kept:
+        for candidate in self._kept:
             entry, mutant = reaching[candidate.function], candidate.mutant
             words = f"{entry}_{mutant.operator}"
             ids = (words if at == 1 else f"{words}_{at}" for at in range(1, len(taken) + 2))
@@ -228,12 +228,3 @@ def _reaching(source: str, entries: Sequence[str]) -> Mapping[str, str]:
 
 
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
-def _parameters(source: str) -> Mapping[str, Sequence[str]]:
-    """The names of the parameters of each function."""
-    return {
-        node.name: [each.arg for each in node.args.args]
-        for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef)
-    }

@@ -59,7 +59,7 @@ class StageServer:
         self._tap = Tap()
         self._namespace: Callable[[str], Any] = self._unknown
         self._loader: Loader | None = None
-        self._bench = Bench(self._find, self._line)
+        self._bench = Bench(lambda name: self._namespace(name), self._line)
         self._watch = CallWatch(self._line, kit)
         self._failures: list[dict[str, Any]] = []  # of the notebook's cells
 
@@ -178,9 +178,6 @@ class StageServer:
     def _ask(self, request: Frame) -> Frame:
         self._channel.send(Frame(request.header, request.data, {"ask": True}))
         return self._channel.receive()
-
-    def _find(self, name: str) -> Any:
-        return self._namespace(name)
 
     def _line(self, file: str, number: int) -> str | None:
         return self._loader.line(file, number) if self._loader else None
