@@ -436,8 +436,8 @@ class CausalByDefault(Attention):
 @misconception(
     "mha_softmax_float32",
     replaces="MultiHeadAttention",
-    says="Your softmax turns the weights into float32, and then they no longer fit the values. "
-    "Convert them back to the dtype of the input.",
+    says="Your numbers become float32 on the way, often in the softmax, and then no longer fit "
+    "the others. Convert them back to the dtype of the input.",
 )
 class SoftmaxFloat32(Attention):
     def weights(self, scores: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,15 +12,17 @@ from grader.diagnosis.repair.edits.source import Source
 from grader.diagnosis.repair.edits.syntax import FUNCTION, is_words, own
 
 
-def renamed(
+def of_the_signature(
     root: Any, source: Source, signatures: Mapping[str, Sequence[str]]
 ) -> Iterator[list[Change]]:
-    """Each parameter with the name that is asked for, wherever the function uses it."""
+    """The parameters in the order and with the names that are asked for, wherever they are used."""
     inner = root.body if isinstance(root, ast.ClassDef) else [root]
     for node in (each for each in inner if isinstance(each, FUNCTION)):
         name = node.name if node is root else f"{root.name}.{node.name}"
         given = [each.arg for each in node.args.args]
         asked = signatures.get(name, given)
+        if given != asked and sorted(given) == sorted(asked):
+            yield from _reordered(node, source, asked)
         names = {
             argument: new
             for argument, new in zip(given, asked, strict=False)
@@ -44,20 +45,23 @@ def renamed(
         yield sorted(changes, key=lambda change: change.start)
 
 
-def _parameters(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`def f(x, y)` as `def f(y, x)`"""
-    arguments = node.args.args
-    defaults = dict(zip(arguments[::-1], node.args.defaults[::-1], strict=False))
-    for one, other in itertools.pairwise(arguments):
-        if one.arg == "self":
-            continue
-        start, end = source.span(one)[0], source.span(other)[1]
-        if one in defaults and other in defaults:
-            end = source.span(defaults[other])[1]
-            middle = source.span(defaults[one])[1]
-            first, second = source.text[start:middle], source.text[source.span(other)[0] : end]
-            kind = "the order of these parameters"
-            yield Change(start, end, f"{second}, {first}", "parameters", kind, (start, end))
+def _reordered(node: Any, source: Source, asked: Sequence[str]) -> Iterator[list[Change]]:
+    """`def f(x, y=1, z=2)` as `def f(x, z=2, y=1)`"""
+    args = node.args.args
+    bare = args[: len(args) - len(node.args.defaults)]
+    if {arg.arg for arg in bare} != {*asked[: len(bare)]}:
+        return  # only the last ones may have a default
+    spans = {
+        arg.arg: (source.span(arg)[0], source.span(end)[1])
+        for arg, end in zip(args, (*bare, *node.args.defaults), strict=True)
+    }
+    moved = [(arg.arg, new) for arg, new in zip(args, asked, strict=True) if arg.arg != new]
+    kind = f"the order of these parameters: the exercise says {', '.join(new for _, new in moved)}"
+    whole = spans[moved[0][0]][0], spans[moved[-1][0]][1]
+    yield [
+        Change(*spans[old], source.text[slice(*spans[new])], "signature", kind, whole)
+        for old, new in moved
+    ]
 
 
 def _default(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
@@ -122,7 +126,6 @@ def _exception(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 
 RULES = (
-    (FUNCTION, _parameters),
     (FUNCTION, _default),
     (FUNCTION, _other_default),
     (FUNCTION, _decorator),

@@ -141,7 +141,7 @@ def _alone_and_alike(
     root: ast.stmt, source: Source, signatures: Mapping[str, Sequence[str]]
 ) -> Iterator[list[Change]]:
     """The changes of one definition: each alone, and equal ones at once."""
-    yield from definitions.renamed(root, source, signatures)
+    yield from definitions.of_the_signature(root, source, signatures)
     alike: dict[tuple[str, str, str, str], list[Change]] = defaultdict(list)
     for change in _changes(root, source, Scope()):
         old = source.text[change.start : change.end]

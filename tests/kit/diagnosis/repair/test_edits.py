@@ -209,6 +209,26 @@ def test_parameters_are_renamed_wherever_they_are_used() -> None:
     assert found[0].kind == "the name of these parameters: the exercise says x, z"
 
 
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("def f(y, x, z=1):", "def f(x, y, z=1):"),
+        ("def f(z: int = 2, x=0, y: int = 1):", "def f(x=0, y: int = 1, z: int = 2):"),
+        ("def f(x, z=2, y: bool = True):", "def f(x, y: bool = True, z=2):"),
+    ],
+)
+def test_parameters_are_put_in_the_order_of_the_exercise(given: str, asked: str) -> None:
+    source, right = (f"{line}\n    return x / y + z\n" for line in (given, asked))
+    found = edits_of(source, signatures={"f": ["x", "y", "z"]})
+    assert any(each.applied(source) == right for each in found)
+
+
+def test_a_parameter_without_a_default_stays_before_those_with_one() -> None:
+    source = "def f(z, x=0, y=1):\n    return x / y + z\n"
+    found = edits_of(source, signatures={"f": ["x", "y", "z"]})
+    assert not any("order of these parameters" in each.kind for each in found)
+
+
 def test_of_two_definitions_the_last_one_counts() -> None:
     first, last = "def f(x):\n    return x.sum(0)\n", "def f(x):\n    return x.sum(1)\n"
     found = edits([("1", first), ("2", last)], ["f"], [], {}, {})
