@@ -57,6 +57,7 @@ class CallWatch:
         self._wanted: set[str] = set()
         self._seen: set[str] = set()
         self._told: list[dict[str, Any]] = []
+        self._under_way: list[str] = []  # the names of calls that have not ended
 
     def over(self, names: Iterable[str]) -> None:
         """Prepare to notice these dotted names too. A name that does not exist cannot be called."""
@@ -67,9 +68,13 @@ class CallWatch:
                     self._watch(name, *_found(name))
 
     def begin(self, names: Iterable[str]) -> None:
-        """Start a case: notice these names from now on, each once."""
+        """Start a case: notice these names from now on, each once.
+
+        A call that waits for the case, in a thread, is noticed too.
+        """
         self._wanted = set(names)
         self._seen.clear()
+        self._told += [{"name": name, "frames": []} for name in self._wanted & {*self._under_way}]
 
     @contextmanager
     def noticing(self) -> Iterator[None]:
@@ -213,10 +218,16 @@ class CallWatch:
         """Call the function, and report it unless it is part of another forbidden call."""
         is_part = name not in self._wanted or getattr(self._inside, "call", False)
         if is_part or self._is_kits(name, sys._getframe(2).f_back):
-            return function(*args, **kwargs)
+            self._under_way.append(name)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._under_way.remove(name)
         if name not in self._seen:
-            self._seen.add(name)
-            self._told.append({"name": name, "frames": self._learners_frame()})
+            told: dict[str, Any] = {"name": name, "frames": []}
+            self._told.append(told)
+            self._seen.add(name)  # only now: too deep a recursion may end any of these lines
+            told["frames"] = self._learners_frame()
         self._inside.call = True
         try:
             return function(*args, **kwargs)

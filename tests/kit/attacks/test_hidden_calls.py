@@ -219,6 +219,22 @@ HIDDEN = {
         SDPA,
         "taken = torch._C._nn.scaled_dot_product_attention\none = torch.ones(2, 2, 2, 3, 4)",
     ),
+    "where no room is left to note it": Hidden(
+        "for left in range(60): deep(sys.getrecursionlimit() - len(inspect.stack(0)) - left)",
+        FUNCTION,
+        "import inspect\ntaken = vars(torch.nn.functional)['multi_head_attention_forward']\n"
+        "def down(more):\n    if more > 0: return down(more - 1)\n    taken()\n"
+        "def deep(more):\n    try: down(more)\n    except (RecursionError, TypeError): pass",
+    ),
+    "a call that began before and waits": Hidden(
+        "go.set()",
+        FUNCTION,
+        "go, inside = threading.Event(), threading.Event()\n"
+        "class Query:\n    def dim(self): inside.set(); go.wait(); return 3\n"
+        "taken = vars(torch.nn.functional)['multi_head_attention_forward']\n"
+        "args = [Query(), *[None] * 12]\n"
+        "threading.Thread(target=taken, args=args, daemon=True).start(); inside.wait(2)",
+    ),
     "a kernel": Hidden(f"torch.ops.aten.{KERNEL}", NATIVE),
     "a kernel, by torch._C": Hidden(f"torch._C._VariableFunctions.{KERNEL}", NATIVE),
     "a kernel, by torch": Hidden(f"torch.{KERNEL}", NATIVE),
