@@ -13,7 +13,7 @@ from typing import Any
 
 from grader.classes.nbgrader.types import ReleasedCell
 from grader.learning.notebook.builder import TAG, notebook_file
-from grader.read.submission import cell_source, notebook_cells
+from grader.read.submission import cell_source, notebook_cells, too_much_code
 from grader.types.errors import SubmissionFileError
 
 _KINDS = ("code", "markdown", "raw")
@@ -91,6 +91,9 @@ def _cells(data: bytes) -> tuple[list[dict[str, Any]], list[str]]:
     usable = [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") in _KINDS]
     lost = len(cells) - len(usable)
     notes = [f"{lost} of its {len(cells)} cells cannot be read."] if lost else []
+    why = too_much_code([cell_source(cell) for cell in usable if cell["cell_type"] == "code"])
+    if why:
+        notes.append(f"The file {why}.")
     return [_plain_cell(cell) for cell in usable], notes
 
 

@@ -149,6 +149,12 @@ def test_what_is_to_be_said_of_many_cells_is_said_once() -> None:
     assert twice == ("The cells start, fold-code were there more than once; the last one counts.",)
 
 
+def test_a_notebook_of_more_code_than_is_graded_says_so() -> None:
+    assert restored(data(*as_handed_out(), cell("#" * (1 << 20))), RELEASED).notes == (
+        "The file has more than 1 MiB of code.",
+    )
+
+
 def test_outputs_are_left_out() -> None:
     forged = {"output_type": "execute_result", "data": {"text/plain": "4"}, "metadata": {}}
     cells = as_handed_out()
