@@ -109,7 +109,7 @@ class CheckResult:
     max_score: float
     message: str = ""
     diagnosis: Diagnosis | None = None
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
     way: str = ""
     size: int = 0
     hint: int | None = None

@@ -256,7 +256,14 @@ def test_line_by_line_only_what_is_new_is_told() -> None:
 
     assert "Watching birds" in told(None, START) or "Watching exercises" in told(None, START)
     assert told(START, replace(START, phase=Phase.JUDGING)) == ""
-    assert "fold: failed, 10 of 40 points." in told(START, FAILING)
+    failing = told(START, FAILING)
+    assert "fold: failed, 10 of 40 points." in failing
+    assert failing.endswith("  For a hint, in another terminal:  grade hint fold\n")
+    assert "grade hint" not in told(START, replace(FAILING, notice="fold.py is missing"))
+    assert FAILING.report is not None
+    (stage,) = FAILING.report.stages
+    slower = replace(stage, checks=tuple(replace(c, seconds=9) for c in stage.checks))
+    assert told(FAILING, replace(FAILING, report=replace(FAILING.report, stages=(slower,)))) == ""
     assert told(FAILING, replace(FAILING, scroll=3)) == ""
     failed = {"wings": StageProgress(status=Status.FAILED, score=20.0, judged="this text")}
     assert told(FAILING, replace(FAILING, progress=CHANGED)) == ""
