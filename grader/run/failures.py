@@ -121,7 +121,7 @@ def told(error: dict[str, Any]) -> str:
     cause = error.get("cause")
     if isinstance(cause, dict):
         fails = told({**cause, "cause": None})
-        return f"{first}{frames_told(error)}\n  The cell that imports it fails: {fails}"
+        return f"{first}\n  The cell that defines or imports it fails: {fails}"
     return first + (f"\n  in words  {plain}" if plain else "") + frames_told(error)
 
 

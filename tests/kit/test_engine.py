@@ -432,16 +432,36 @@ def test_a_file_that_cannot_be_imported_at_all_is_the_cause_of_later_failures(
     assert [stage.caused_by for stage in report.stages] == [None, first.slug]
 
 
-def test_who_uses_a_package_that_is_not_here_is_told_of_the_import_that_fails() -> None:
-    cells = (
-        "import numpy as np\nfrom elsewhere import averaged",
-        AVERAGE + "    return averaged()\n",
-    )
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        (
+            "import math\nfrom elsewhere import averaged",
+            "ModuleNotFoundError: No module named 'els",
+        ),
+        (
+            "open('x.csv')\nfrom elsewhere import averaged",
+            "ModuleNotFoundError: No module named 'e",
+        ),
+        (
+            "from elsewhere import (\n    averaged,\n)",
+            "ModuleNotFoundError: No module named 'elsew",
+        ),
+        ("def averaged(:\n    return 1", "SyntaxError: invalid syntax"),
+        (
+            "while True: pass\nfrom elsewhere import averaged",
+            "ModuleNotFoundError: No module named",
+        ),
+        ("averaging = print\n1 / 0", ""),
+    ],
+)
+def test_who_uses_a_name_is_told_of_the_cell_that_should_define_it(cell: str, says: str) -> None:
+    cells = (cell, AVERAGE + "    return averaged()\n")
     report = grade(TINY, Request(Submission("nb", {}, cells=cells), TINY.stages[:1], seed=1))
     message = report.stages[0].checks[0].message
     assert "NameError: name 'averaged' is not defined" in message
-    assert "The cell that imports it fails: ModuleNotFoundError: No module named 'elsew" in message
-    assert "import or define it" not in message
+    assert ("import or define it" in message) is not bool(says)
+    assert (f"The cell that defines or imports it fails: {says}" in message) is bool(says)
 
 
 def test_the_first_ctrl_c_during_imports_waits_for_their_end() -> None:

@@ -94,14 +94,16 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         As in Jupyter, later cells run even if a cell fails. Definitions below a failing line are
         still made, unless another cell has made them, and so is one whose annotations fail: they
         may need something that the author has and a locked process lacks. With `only_definitions`,
-        nothing else is run. Returns the module and the errors, each with the cell's source.
+        nothing else is run. Returns the module and the errors, each with the source of the cell or,
+        after those, of the definition.
         """
         module = ModuleType(_SCRIPT)
         module.__loader__ = self
         module.__file__ = file
         for name in (_SCRIPT, *aliases):
             sys.modules[name] = module
-        errors = []
+        errors: list[dict[str, Any]] = []
+        of_definitions: list[dict[str, Any]] = []
         if cells is None:
             exec(self._compile(file, self._files[file]), module.__dict__)
         else:
@@ -114,24 +116,28 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                     code = self._compile(name, text, future | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
                     future |= code.co_flags & __future__.annotations.compiler_flag
                     if only_definitions:
-                        self._define(name, text, 0, names)
+                        of_definitions += self._define(name, text, 0, names)
                     else:
                         _run(code, names)
                 except BaseException as error:  # noqa: BLE001 - sys.exit ends a cell too
                     errors.append({**describe(error, self.line), "source": cell[:20_000]})
                     with suppress(BaseException):
-                        self._define(name, text, _last_line(error, name), names)
+                        of_definitions += self._define(name, text, _last_line(error, name), names)
         for patch in self._patches.values():
             patch(module)
-        return module, errors
+        return module, errors + of_definitions
 
-    def _define(self, name: str, text: str, line: int | None, names: dict[str, Any]) -> None:
+    def _define(
+        self, name: str, text: str, line: int | None, names: dict[str, Any]
+    ) -> list[dict[str, Any]]:
         """Run the definitions in a cell from a line on, of names that there are not; None: none.
 
         Their annotations do not run, and of the line itself only a function or a class does.
+        Returns the errors of those that fail: they may need something that is missing.
         """
+        errors: list[dict[str, Any]] = []
         if line is None:
-            return
+            return errors
         for statement in ast.parse(text).body:
             decorators = getattr(statement, "decorator_list", ())
             first = min([statement.lineno, *(each.lineno for each in decorators)])
@@ -141,9 +147,13 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if line and names.keys() & set(_bound(statement)):
                 continue
             module = ast.Module([statement], [])
-            with suppress(BaseException):  # it may need something that is missing
-                flags = __future__.annotations.compiler_flag
+            flags = __future__.annotations.compiler_flag
+            try:
                 _run(compile(module, name, "exec", flags, dont_inherit=True), names)
+            except BaseException as error:  # noqa: BLE001 - as for a cell
+                source = ast.unparse(statement)[:20_000]
+                errors.append({**describe(error, self.line), "source": source})
+        return errors
 
     def _compile(self, file: str, source: bytes | str, flags: int = 0) -> Any:
         try:

@@ -113,12 +113,15 @@ class StageServer:
         return reply
 
     def _cause(self, error: dict[str, Any]) -> dict[str, Any]:
-        """The failure of the cell that should have imported the name that an error misses."""
+        """The failure of the cell that should have defined the name that an error misses."""
         missing = re.match(r"name '(\w+)' is not defined", error["message"])
         if missing and error["type"] == "NameError":
-            imports = re.compile(rf"(from|import)\b.*\b{missing[1]}\b")
-            for failure in self._failures:
-                if failure["frames"] and imports.match(failure["frames"][-1]["text"]):
+            name = missing[1]
+            ways = rf"(async )?def {name}\b", rf"class {name}\b", rf"{name} *[:=]"
+            imports = rf"(from|import)\b[^\n(]*(\([^)]*)?\b{name}\b"
+            defines = re.compile(rf"^[ \t]*({'|'.join((*ways, imports))})", re.MULTILINE)
+            for failure in reversed(self._failures):
+                if defines.search(failure["source"]):
                     return {"cause": {**failure, "source": ""}}
         return {}
 
