@@ -106,7 +106,8 @@ def comment(stage: StageResult) -> str:
     ran = (c for c in lost if c.outcome is not Outcome.SKIPPED)
     reasons = {c.message for c in ran if c.message.strip()}
     if len(lost) == len(stage.checks) > 1 and len(reasons) == 1:
-        lines = [f"{points} All {checks} failed for one reason: {_words(reasons.pop())[:_LETTERS]}"]
+        reason = "; ".join(filter(str.strip, reasons.pop().split("\n")))
+        lines = [f"{points} All {checks} failed for one reason: {_words(reason)[:_LETTERS]}"]
     else:
         lines = [f"{points} {len(lost)} of {checks} failed:", ""]
         lines += [f"- {_words(c.title)} (-{amount(c.max_score - c.score)})" for c in lost]

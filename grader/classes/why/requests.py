@@ -81,9 +81,9 @@ def read_requests(file: Path) -> list[Asked]:
         )
     records = (dict(zip(header, map(str.strip, row), strict=False)) for row in rows[1:])
     asked = [
-        Asked(cell_text(each[student]), each.get("stage", ""), each.get("words", ""))
+        Asked(cell_text(each.get(student, "")), each.get("stage", ""), each.get("words", ""))
         for each in records
-        if each.get(student)
+        if any(each.values())
     ]
     if not asked:
         raise KitError(f"{file}: has no request below its first row")
@@ -180,6 +180,8 @@ def decision_rows(decisions: Sequence[Decision]) -> Iterator[list[str]]:
 def _looked_up(course: Course, ledger: Ledger, number: int, asked: Asked) -> _Job | Decision:
     """What to run for a request, or the decision if there is nothing to run."""
     entry = ledger.latest_of(asked.student)
+    if not asked.student:
+        return Decision(asked, Verdict.CHECK, "this row names no student")
     if entry is None:
         close = close_name(asked.student, ledger.students())
         return Decision(asked, Verdict.CHECK, f"no such student here; {close}")

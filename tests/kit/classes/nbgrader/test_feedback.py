@@ -153,7 +153,7 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
         ),
         (
             stage(Status.FAILED, *[check(Outcome.FAILED, message="No <b>fold</b>\n  here")] * 2),
-            "0 of 4 points. All 2 checks failed for one reason: No &lt;b>fold&lt;/b> here",
+            "0 of 4 points. All 2 checks failed for one reason: No &lt;b>fold&lt;/b>; here",
         ),
         (
             stage(Status.FAILED, check(Outcome.FAILED, message="No file"), NOT_RUN),

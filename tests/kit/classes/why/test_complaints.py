@@ -75,6 +75,7 @@ eve,moving_average.refusal,
 zoe,smooth,where am I?
 bob,smoth,
 bob,moving_average.lenght,
+,smooth,who am I?
 """
 
 
@@ -85,9 +86,9 @@ def test_each_request_gets_a_verdict_and_a_reason(
     file.write_text(REQUESTS, encoding="utf-8")
     assert grade_class(TINY.root, out, "--requests", str(file)) == 1
     shown = capsys.readouterr().out
-    assert "6 requests: 3 stand, 0 would change, 3 to check by hand." in shown
+    assert "7 requests: 3 stand, 0 would change, 4 to check by hand." in shown
     decisions = rows(out / "decisions.csv")
-    assert [row["verdict"] for row in decisions] == ["stands"] * 3 + ["check"] * 3
+    assert [row["verdict"] for row in decisions] == ["stands"] * 3 + ["check"] * 4
     assert decisions[0]["words"] == '\'=HYPERLINK("x")'
     assert decisions[0]["seed"] == "5"
     assert decisions[0]["points"] == decisions[0]["points_now"] == "1"
@@ -98,6 +99,7 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert decisions[5]["reason"] == (
         "moving_average has no check 'lenght' (did you mean 'length'?)"
     )
+    assert decisions[6]["reason"] == "this row names no student"
 
 
 def test_the_reason_says_once_what_is_missing_and_what_did_not_count(

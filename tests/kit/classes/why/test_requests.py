@@ -10,7 +10,7 @@ from grader.classes.folder.tables import csv_cell, csv_text
 from grader.classes.why.requests import Asked, close_name, read_requests
 from grader.types.errors import KitError
 
-TABLE = "Student;Stage;Words\nada;smooth;why?\n;smooth;nobody\nADA;;\n"
+TABLE = "Student;Stage;Words\nada;smooth;why?\n;smooth;nobody\n;;\nADA;;\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -18,6 +18,7 @@ def test_a_table_in_the_encodings_of_spreadsheets(tmp_path: Path, encoding: str)
     (tmp_path / "a.csv").write_bytes(TABLE.encode(encoding))
     assert read_requests(tmp_path / "a.csv") == [
         Asked("ada", "smooth", "why?"),
+        Asked("", "smooth", "nobody"),
         Asked("ADA", "", ""),
     ]
 
