@@ -62,6 +62,7 @@ _KINDS = frozenset({"tensor", "array", "number", "any"})
 _TESTS = "tests"  # instead of a kind: the learner writes tests that use this fixture
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_FOLDER = re.compile(r".*[/\\](?=\w+\.py$)")  # of a file that was named instead of its stage
 _VERSION = re.compile(r"\d+(\.\d+)*")
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 _RETURNS = re.compile(r"((?P<class>module|object)\s*->\s*)?(?P<tuple>\(.*\)|\w+)")
@@ -77,7 +78,7 @@ def find_stage(course: Course, word: str) -> Stage:
         return course.stages[int(word) - 1]
     # `grade test` must not suggest `grade reset`.
     commands = difflib.get_close_matches(word, sorted(RESERVED - {"all"}), n=1, cutoff=0.75)
-    close = difflib.get_close_matches(word, [*slugs, *commands], n=1)
+    close = difflib.get_close_matches(_FOLDER.sub("", word), [*slugs, *commands], n=1)
     others = "`grade list` shows the stages, `grade --help` the commands"
     advice = f"did you mean '{close[0]}'?" if close else others
     raise KitError(f"there is no stage '{word}'; {advice}")

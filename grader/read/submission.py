@@ -237,7 +237,8 @@ def notebook_cells(data: bytes) -> list[Any]:
     if cells is None and isinstance(notebook, dict):
         cells = _old_cells(notebook.get("worksheets"))
     if not isinstance(cells, list):
-        raise SubmissionFileError("is not a notebook of format 4: open it in Jupyter and save it")
+        why = "is not a notebook, because it has no list of cells"
+        raise SubmissionFileError(f"{why}: submit the notebook's own file")
     if len(cells) > CELLS_CAP:
         raise SubmissionFileError(f"has more than {CELLS_CAP} cells")
     return cells

@@ -359,6 +359,9 @@ def test_finds_a_stage_or_the_one_that_comes_close() -> None:
         find_stage(course, "birds")
     with pytest.raises(KitError, match=r"there is no stage 'hints'; did you mean 'hint'\?"):
         find_stage(course, "hints")
+    for word in ("exercises/bird.py", r"C:\birds\bird.py", "bird.py"):
+        with pytest.raises(KitError, match=r"did you mean 'bird'\?"):
+            find_stage(course, word)
     for word in ("xyz", "test", "help"):  # not `reset`, for one that is typed by habit
         said = f"there is no stage '{word}'; `grade list` shows the stages, `grade --help` the comm"
         with pytest.raises(KitError, match=said):

@@ -597,8 +597,8 @@ OTHER_FORMATS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("data", OTHER_FORMATS.values(), ids=OTHER_FORMATS)
-def test_json_of_another_form_is_told_from_format_4(data: Any) -> None:
-    with pytest.raises(SubmissionFileError, match="is not a notebook of format 4"):
+def test_json_without_a_list_of_cells_is_no_notebook(data: Any) -> None:
+    with pytest.raises(SubmissionFileError, match="it has no list of cells: submit the notebook's"):
         parse_cells(json.dumps(data).encode(), "work.ipynb")
 
 
