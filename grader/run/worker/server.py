@@ -41,7 +41,9 @@ from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame
 _LOOK_SECONDS = 0.02  # seconds between two looks at what the workers use
 _LATER_SECONDS = 0.1  # the same, when the last worker is no longer new
 _A_WHILE = 5.0
-_THREADS_CAP = 1000  # of one worker; with usual stacks the memory runs out long before
+# Of one worker. Libraries start one or two for each core; many more would leave hardly any
+# processor time to the other workers.
+_THREADS_CAP = 16 + 2 * (os.cpu_count() or 1)
 
 
 def serve(control: socket.socket, setup: dict[str, Any]) -> None:

@@ -604,6 +604,16 @@ def concat_heads(x):
         "endless loop",
         short=True,
     ),
+    "processor time of others, in many threads": Attack(
+        """
+threading.stack_size(65536)
+def concat_heads(x):
+    for _ in range(900): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()
+    time.sleep(9)
+""",
+        "too many threads",
+        short=True,
+    ),
     "wall time": Attack(
         "def concat_heads(x):\n    time.sleep(1e6)\n", "No answer in", short=True, slow=True
     ),
