@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -206,7 +207,8 @@ class Checks:
         """Run a case; returns the exception that ended it, if any, and the comparisons."""
         self._call = None
         seed_all(self._seed)  # a check may also draw from the global generators
-        with self._comparisons() as compared:
+        with warnings.catch_warnings(), self._comparisons() as compared:
+            warnings.simplefilter("ignore")  # an odd answer's would quote the check
             # No next item: how this case ends decides which case comes next, if any.
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         if self._call is None:

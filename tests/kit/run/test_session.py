@@ -71,6 +71,19 @@ def test_values(submission):
     submission.moving_average(np.ones(3), 2)
     assert False, DRAWN
 """
+WARNS = """
+import warnings
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.points(6)
+def test_values(submission):
+    'What a library thinks of the answer'
+    submission.moving_average(np.ones(3), 2)
+    warnings.warn("an odd answer", stacklevel=1)
+"""
 FILES = {STAGE.file_name: RIGHT}
 
 Grade = Callable[[bytes], StageFacts]
@@ -332,6 +345,21 @@ def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
 
     first, again, other = with_checks(course, [stage], body)
     assert first == again != other
+
+
+def test_a_warning_in_a_check_shows_none_of_its_lines(
+    interpreter: Interpreter, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    course = copy_tiny(tmp_path / "tiny")
+    stage = course.stage("moving_average")
+    stage.check_file.write_text(WARNS, encoding="utf-8")
+
+    def body(checks: Checks) -> StageFacts:
+        answers = WorkerAnswers(interpreter, Import(course, stage, Submission("mine", FILES)))
+        return checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
+
+    assert with_checks(course, [stage], body).cases[0].ending is Ending.PASSED
+    assert not recwarn
 
 
 def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
