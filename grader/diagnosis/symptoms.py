@@ -24,7 +24,8 @@ from grader.run.worker.packing import Unpacker
 from grader.types.report import Diagnosis, Way
 from grader.types.text import listed
 
-_MOST_VALUES = 1 << 16  # numbers of one answer; a larger one is not examined
+_MOST_VALUES = 1 << 16  # numbers of an answer in which a relation is looked for
+_MOST_TESTED = 1 << 20  # and of one in which it is only tested
 _GENERAL = {"dtype": "Your result has the right numbers, but not the expected dtype."}
 _LAYERS = (
     " A layer counts if __init__ sets it under this name, as in self.layer = nn.Linear(4, 4), "
@@ -70,8 +71,8 @@ def symptom_of(
         text = sayings[0][1] if len(texts) == 1 else _GENERAL.get(sayings[0][0], sayings[0][1])
         return Diagnosis(f"symptom:{sayings[0][0]}", text)
     pairs = [each.pair() for each in seen]
-    known = [pair for pair in pairs if pair is not None]
-    if len(known) == len(pairs):
+    known = sorted((pair for pair in pairs if pair is not None), key=lambda pair: pair.got.size)
+    if len(known) == len(pairs) and known[0].got.size <= _MOST_VALUES:
         relation = relation_of(known)
         if relation is not None:
             return Diagnosis(f"symptom:{relation.id}", relation.text)
@@ -181,6 +182,9 @@ class _Seen:
                 text = "Your result has the right numbers, but no gradient can flow through it."
                 return "no-gradient", text
             return None
+        pieces = self._pieces(learner.value, right.value)
+        if pieces:
+            return "pieces", pieces
         contained = self._contained(learner.value, right.value)
         if contained:
             kind = contained.replace(" ", "-")
@@ -196,6 +200,25 @@ class _Seen:
             return None
         names = f"as {listed(sorted(given))}, not as {listed(sorted(due))}"
         return "dtype", f"Your result has the right numbers, but {names}."
+
+    def _pieces(self, value: Any, right: Any) -> str:
+        """That the right array is there in pieces along an axis, "" if it is not."""
+        if not isinstance(value, (list, tuple)) or len(value) < 2 or not hasattr(right, "shape"):
+            return ""
+        names = self._axes(right)
+        for axis, size in enumerate(right.shape):
+            before = (slice(None),) * axis
+            if len(value) == size and all(
+                equal(piece, right[(*before, place)]) for place, piece in enumerate(value)
+            ):
+                kind, name = type(value).__name__, names[axis] if names else f"axis {axis}"
+                return f"Your result is a {kind} of the right pieces along {name}: stack them."
+        return ""
+
+    def _axes(self, right: Any) -> tuple[str, ...]:
+        """The names of the right array's axes, () if unknown."""
+        sizes = tuple(size for _, size in self._fact.axes)
+        return tuple(name for name, _ in self._fact.axes if sizes == tuple(right.shape))
 
     def _contained(self, value: Any, right: Any) -> str:
         """The kind of list or tuple that holds the right array, "" if there is none."""
@@ -226,18 +249,16 @@ class _Seen:
             if equal(one, other) and not self._is_strict:
                 continue
             size = max(math.prod(one.shape), math.prod(other.shape))
-            if size > _MOST_VALUES or "complex" in _name(one) + _name(other):
+            if size > _MOST_TESTED or "complex" in _name(one) + _name(other):
                 return None
             what = self._what(place, len(want), step)
-            sizes = tuple(size for _, size in self._fact.axes)
-            axes = tuple(name for name, _ in self._fact.axes if sizes == tuple(other.shape))
             is_bool = _is_bool(one) and _is_bool(other)
             arguments = self._arguments(step)
             given = {
                 name: wide(value) for name, value in arguments.items() if hasattr(value, "dtype")
             }
             return Pair(
-                *(wide(one), wide(other), self._room(other), what, axes),
+                *(wide(one), wide(other), self._room(other), what, self._axes(other)),
                 *(self._sizes(arguments, step), given, is_bool),
             )
         return None

@@ -27,7 +27,8 @@ def constant(pair: Pair) -> Iterator[Relation]:
     first = pair.got.flat[0]
     if pair.got.size < 2:
         return
-    if is_telling(pair.want, pair.is_bool) and pair.same(pair.got, np.full_like(pair.got, first)):
+    is_varied = is_telling(pair.want, pair.is_bool) or (pair.is_bool and np.ptp(pair.want) > 0)
+    if is_varied and pair.same(pair.got, np.full_like(pair.got, first)):
         words = number(first, pair.is_bool)
         yield Relation(
             "constant",

@@ -66,6 +66,7 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
     "one position too many": (drawn(3, 5), drawn(3, 5)[:, :4], "too-many-last:1"),
     "the first position missing": (X[:, 1:], X, "too-few-first:1"),
     "a mask turned round": (~MASK, MASK, "turned-round"),
+    "few truth values, all alike": (np.ones((2, 2), bool), np.tri(2, dtype=bool), "constant"),
     "blocked elsewhere": (
         np.where(drawn(2, 3, 4, seed=8) > 0, X, -np.inf),
         np.where(drawn(2, 3, 4, seed=9) > 0, X, -np.inf),

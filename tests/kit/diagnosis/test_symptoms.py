@@ -59,6 +59,10 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
     ),
     "another dtype": (lambda x, n: share(x, n).double(), {"values": "dtype", "one": "dtype"}),
     "a tuple": (lambda x, n: (share(x, n),), {"values": "inside:tuple", "one": "inside:tuple"}),
+    "pieces in a tuple": (
+        lambda x, n: share(x, n).unbind(1) if x.ndim == 2 else share(x, n),
+        {"values": "pieces", "one": "pieces"},
+    ),
     "another relation in each case": (
         lambda x, n: share(x, n) * 7 if n == 2 else share(x, n) + 1,
         {"values": None, "one": "offset", "gradient": "factor"},
