@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -168,55 +168,34 @@ def to_json(progress: Progress) -> dict[str, Any]:
     }
 
 
+# What a stage's table and that of an advice may hold, with the values that stand for missing ones.
+_MORE = ("status", "advice", "rest")  # of a stage, read in other ways
+_OF_STAGE = {each.name: each.default for each in fields(StageProgress) if each.name not in _MORE}
+_OF_ADVICE = {"rung": 0, "id": "", "text": "", "given": False}
+
+
 def _stage(data: Any) -> StageProgress:
     rest = _table(data)
     status, advice = rest.pop("status", None), rest.pop("advice", None)
     return StageProgress(
-        rungs=_count(rest, "rungs"),
+        **_taken(rest, _OF_STAGE),
         status=None if status is None else Status(status),
-        score=_points(rest, "score"),
-        best=_points(rest, "best"),
-        attempts=_count(rest, "attempts"),
-        digest=_taken(rest, "digest", str, None),
-        passed=_taken(rest, "passed", str, None),
-        gave_up=_taken(rest, "gave_up", bool, False),
-        judged=_taken(rest, "judged", str, None),
-        repair=_taken(rest, "repair", str, ""),
-        asked=_count(rest, "asked"),
-        advice=None if advice is None else _advice(_table(advice)),
+        advice=None if advice is None else Advice(**_taken(_table(advice), _OF_ADVICE)),
         rest=rest,
     )
 
 
-def _advice(data: dict[str, Any]) -> Advice:
-    return Advice(
-        rung=_count(data, "rung"),
-        id=_taken(data, "id", str, ""),
-        text=_taken(data, "text", str, ""),
-        given=_taken(data, "given", bool, False),
-    )
-
-
-def _taken(table: dict[str, Any], key: str, kind: Any, default: Any) -> Any:
-    value = table.pop(key, default)
-    is_a_bool_in_disguise = isinstance(value, bool) and kind is not bool
-    if value is not default and (is_a_bool_in_disguise or not isinstance(value, kind)):
-        raise ValueError(f"{key!r} cannot be {value!r}")
-    return value
-
-
-def _points(table: dict[str, Any], key: str) -> float:
-    value = _taken(table, key, (int, float), 0.0)
-    if not 0 <= value <= _MOST:
-        raise ValueError(f"{key!r} cannot be {value!r}")
-    return float(value)
-
-
-def _count(table: dict[str, Any], key: str) -> int:
-    value: int = _taken(table, key, int, 0)
-    if not 0 <= value <= _MOST:
-        raise ValueError(f"{key!r} is less than 0 or too large")
-    return value
+def _taken(table: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """These values, out of a table: each of its default's type, or else text. ValueError."""
+    found = {}
+    for key, default in defaults.items():
+        value = table.pop(key, default)
+        kind = str if default is None else type(default)
+        is_fine = value is default or type(value) in ((int, float) if kind is float else (kind,))
+        if not is_fine or (kind in (int, float) and not 0 <= value <= _MOST):
+            raise ValueError(f"{key!r} cannot be {value!r}")
+        found[key] = float(value) if kind is float else value
+    return found
 
 
 def _stage_json(stage: StageProgress) -> dict[str, Any]:
