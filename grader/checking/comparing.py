@@ -337,10 +337,10 @@ def expect_gradients_close(
     ):
         wanted = torch.zeros_like(tensor) if want is None else want
         if got is None and bool(wanted.any()):
-            raise CheckFailed(
-                f"No gradient reaches {name}\n"
-                f"  expected  a result that depends on {name} through torch's operations\n"
-                f"  got       a result that is cut off from {name}",
+            raise contrast(
+                f"No gradient reaches {name}",
+                f"a result that depends on {name} through torch's operations",
+                f"a result that is cut off from {name}",
                 Way.GRADIENT,
             )
         given = torch.zeros_like(tensor) if got is None else got

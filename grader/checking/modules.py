@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from grader.checking.comparing import are_close, is_between
-from grader.checking.wording import CheckFailed
+from grader.checking.wording import CheckFailed, contrast, sizes
 from grader.types.report import Way
 
 if TYPE_CHECKING:
@@ -125,10 +125,10 @@ def expect_parameters(
         )
     for name, shape in shapes.items():
         if tuple(found[name].shape) != tuple(shape):
-            raise CheckFailed(
-                f"The shape of {name} is wrong{when}\n"
-                f"  expected  {list(shape)}\n"
-                f"  got       {list(found[name].shape)}",
+            raise contrast(
+                f"The shape of {name} is wrong{when}",
+                sizes(shape),
+                sizes(found[name].shape),
                 Way.SHAPE,
             )
 
@@ -148,33 +148,31 @@ def expect_start(weight: Tensor, spread: float, name: str) -> None:
     error = weight.numel() ** -0.5
     got, room = weight.std().item(), _STANDARD_ERRORS * 0.71 * error
     if not is_between(got / spread, 1 - room, 1 + room):
-        raise CheckFailed(
-            f"{name} starts with the wrong spread\n"
-            f"  expected  a standard deviation of {spread:.4f}, give or take {room:.0%}\n"
-            f"  got       {got:.4f}"
+        raise contrast(
+            f"{name} starts with the wrong spread",
+            f"a standard deviation of {spread:.4f}, give or take {room:.0%}",
+            f"{got:.4f}",
         )
     mean, room = weight.mean().item(), _STANDARD_ERRORS * error * spread
     if not is_between(mean, -room, room):
-        raise CheckFailed(
-            f"{name} is not centred at zero\n"
-            f"  expected  a mean of 0, give or take {room:.4f}\n"
-            f"  got       {mean:.4f}"
+        raise contrast(
+            f"{name} is not centred at zero", f"a mean of 0, give or take {room:.4f}", f"{mean:.4f}"
         )
     different = len(torch.unique(weight, dim=0))
     if different != rows:
-        raise CheckFailed(
-            f"Rows of {name} start out equal\n"
-            f"  expected  {rows} different rows\n"
-            f"  got       {different} different rows"
+        raise contrast(
+            f"Rows of {name} start out equal",
+            f"{rows} different rows",
+            f"{different} different rows",
         )
     # The squared lengths of independent rows vary by some percent; those of a matrix that is
     # orthogonal, or of a permutation, are equal.
     lengths = weight.square().sum(1)
     if not lengths.std() > 0.01 * lengths.mean():
-        raise CheckFailed(
-            f"The values of {name} are not drawn independently\n"
-            f"  expected  {rows} rows whose lengths vary a little\n"
-            f"  got       rows that are all equally long"
+        raise contrast(
+            f"The values of {name} are not drawn independently",
+            f"{rows} rows whose lengths vary a little",
+            "rows that are all equally long",
         )
 
 
@@ -199,10 +197,10 @@ def expect_dropped(
 
     seen, full = (x.detach().cpu().double() for x in (seen, full))
     if torch.allclose(seen, full, rtol=1e-3, atol=1e-6):
-        raise CheckFailed(
-            f"In training mode dropout={p} drops nothing\n"
-            f"  expected  about {p:.0%} of the {what}s dropped\n"
-            f"  got       what evaluation mode gives",
+        raise contrast(
+            f"In training mode dropout={p} drops nothing",
+            f"about {p:.0%} of the {what}s dropped",
+            "what evaluation mode gives",
             Way.VALUES,
         )
     off = seen.abs() < 1e-6
@@ -212,18 +210,18 @@ def expect_dropped(
         place = ", ".join(f"{axis}={at}" for axis, at in zip(axes, where, strict=True))
         right = full[where].item()
         hidden = "\n  where     in the output, for inputs that make the weights visible there"
-        raise CheckFailed(
-            f"dropout={p} leaves a wrong {what} at {place}\n"
-            f"  expected  0 if dropped or {right / (1 - p):.6g} if kept, for {right:.6g}\n"
-            f"  got       {seen[where].item():.6g}{'' if again is None else hidden}",
+        raise contrast(
+            f"dropout={p} leaves a wrong {what} at {place}",
+            f"0 if dropped or {right / (1 - p):.6g} if kept, for {right:.6g}",
+            f"{seen[where].item():.6g}{'' if again is None else hidden}",
             Way.VALUES,
         )
     other = seen if again is None else again.detach().cpu().double()
     if not are_close(seen, other, rtol=1e-4, atol=1e-6).all():
-        raise CheckFailed(
-            "Dropout acts on something other than the weights\n"
-            "  expected  a weight that is dropped for all features of its value\n"
-            "  got       a weight that is dropped for some features and kept for others",
+        raise contrast(
+            "Dropout acts on something other than the weights",
+            "a weight that is dropped for all features of its value",
+            "a weight that is dropped for some features and kept for others",
             Way.VALUES,
         )
     _expect_single_draws(off, full != 0, p, axes, what)
@@ -238,10 +236,10 @@ def _expect_single_draws(
     share = off[drawn].double().mean().item()
     leeway = 8 * (p * (1 - p) / int(drawn.sum())) ** 0.5  # eight standard deviations
     if not is_between(share, p - leeway, p + leeway):
-        raise CheckFailed(
-            f"dropout={p} drops the wrong share of the {what}s\n"
-            f"  expected  {p:.0%}, give or take {leeway:.0%}\n"
-            f"  got       {share:.0%}",
+        raise contrast(
+            f"dropout={p} drops the wrong share of the {what}s",
+            f"{p:.0%}, give or take {leeway:.0%}",
+            f"{share:.0%}",
             Way.VALUES,
         )
     for axis, things in enumerate(axes.values()):
@@ -250,10 +248,10 @@ def _expect_single_draws(
         differ = off.narrow(axis, 0, count) != off.narrow(axis, 1, count)
         # Two independent numbers differ with probability 2 p (1-p).
         if differ[both].double().mean().item() <= p * (1 - p):
-            raise CheckFailed(
-                f"Dropout treats all {things} alike\n"
-                f"  expected  a draw for each {what}\n"
-                f"  got       the same draw for all {things}",
+            raise contrast(
+                f"Dropout treats all {things} alike",
+                f"a draw for each {what}",
+                f"the same draw for all {things}",
                 Way.VALUES,
             )
 
@@ -263,18 +261,18 @@ def _expect_own_weights(got: Tensor, full: Tensor, seen: Tensor) -> None:
     import torch
 
     if tuple(got.shape) != tuple(full.shape):
-        raise CheckFailed(
-            "The shape of the weights returned in training mode is wrong\n"
-            f"  expected  {list(full.shape)}\n"
-            f"  got       {list(got.shape)}",
+        raise contrast(
+            "The shape of the weights returned in training mode is wrong",
+            sizes(full.shape),
+            sizes(got.shape),
             Way.SHAPE,
         )
     meant = full if torch.allclose(got, full, rtol=1e-3, atol=1e-5) else seen
     if not are_close(got, meant, rtol=1e-4, atol=1e-6).all():
-        raise CheckFailed(
-            "The weights returned in training mode are not the module's own\n"
-            "  expected  the weights from before dropout, or those from after it\n"
-            "  got       neither",
+        raise contrast(
+            "The weights returned in training mode are not the module's own",
+            "the weights from before dropout, or those from after it",
+            "neither",
             Way.VALUES,
         )
 
