@@ -283,6 +283,16 @@ def screen(draw: Callable[Concatenate[Page, _Args], Iterable[Text]]) -> Callable
     return made
 
 
+def framed(draw: Callable[Concatenate[Page, _Args], Iterable[Text]]) -> Callable[_Args, Screen]:
+    """As `screen`, with an empty line above and one below."""
+
+    @wraps(draw)
+    def made(*args: _Args.args, **kwargs: _Args.kwargs) -> Screen:
+        return Screen(lambda page: [Text(), *draw(page, *args, **kwargs), Text()])
+
+    return made
+
+
 def amount(points: float) -> str:
     """12.0 as "12", 7.5 as "7.5", a third as "0.33"."""
     return f"{points:.2f}".rstrip("0").rstrip(".")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from grader.show.screen import MARGIN, Page, count, screen
+from grader.show.screen import MARGIN, Page, count, framed, screen
 
 
 @screen
@@ -67,14 +67,12 @@ def notices(page: Page, sentences: Iterable[str]) -> Iterator[Text]:
         yield from page.sentence(page.inline(sentence))
 
 
-@screen
+@framed
 def whats_new(page: Page, title: str, news: str) -> Iterator[Text]:
     """What the course says is new in it, in simple markdown."""
-    yield Text()
     yield from page.sentence(f"New in {page.word(title)}:", "bold")
     yield Text()
     yield from page.markdown(news, MARGIN)
-    yield Text()
 
 
 def _steps(page: Page, steps: Sequence[tuple[str, str]]) -> Iterator[Text]:

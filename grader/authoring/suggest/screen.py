@@ -8,17 +8,16 @@ from rich.text import Text
 
 from grader.authoring.suggest.inputs import shapes, written
 from grader.authoring.suggest.types import Mistake, Parting, Suggestions
-from grader.show.screen import MARGIN, Page, count, screen
+from grader.show.screen import MARGIN, Page, count, framed
 from grader.types.text import listed
 
 _HEAD = "bold"
 _PAIRS = 2  # that are named for an input
 
 
-@screen
+@framed
 def suggestions_screen(page: Page, found: Suggestions) -> Iterator[Text]:
     """The candidates with their changes, then the inputs, then the examples."""
-    yield Text()
     some = f"{len(found.mistakes)} that behave" if len(found.mistakes) != 1 else "1 that behaves"
     words = f"{some} in a new way" if found.mistakes else "none that behaves in a new way"
     tried = f"{found.slug}: {count(found.tried, 'small change')} of the solution"
@@ -44,7 +43,6 @@ def suggestions_screen(page: Page, found: Suggestions) -> Iterator[Text]:
         numbers = " ".join(str(at) for at in range(1, 1 + min(3, len(found.mistakes))))
         yield from page.offer("To keep some: ", f"grade suggest {found.slug} --write {numbers}")
         yield from page.offer("To keep all:  ", f"grade suggest {found.slug} --write")
-    yield Text()
 
 
 def _mistake(page: Page, number: int, mistake: Mistake) -> Iterator[Text]:

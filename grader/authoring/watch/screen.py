@@ -8,14 +8,13 @@ from rich.text import Text
 
 from grader.authoring.verify.screen import summary
 from grader.authoring.watch.loop import Proved
-from grader.show.screen import Page, screen
+from grader.show.screen import Page, framed
 from grader.types.text import listed
 
 
-@screen
+@framed
 def proved_screen(page: Page, proved: Proved) -> Iterator[Text]:
     """What is wrong and what is left to do, and how long the proof took."""
-    yield Text()
     for stub in proved.stubs:
         yield from page.sentence(f"{stub}: rewritten", "dim")
     if proved.proof is None:
@@ -28,4 +27,3 @@ def proved_screen(page: Page, proved: Proved) -> Iterator[Text]:
             yield from page.sentence(words, "dim")
         words = f"Done in {proved.seconds:.1f} s. The next save proves it again."
         yield from page.sentence(words, "dim")
-    yield Text()

@@ -11,7 +11,7 @@ from rich.text import Text
 from grader.classes.folder.counted import Counted, counted, late_of
 from grader.classes.folder.types import LedgerEntry, VerdictChange
 from grader.classes.why.changes import stage_changes
-from grader.show.screen import MARGIN, Page, amount, count, screen
+from grader.show.screen import MARGIN, Page, amount, count, framed, screen
 from grader.types.course import Assignment, Limits
 from grader.types.seed import seeds_named
 
@@ -159,17 +159,14 @@ def _times(
         yield from page.wrap(f"and {len(late) - _LATE_SHOWN} more", MARGIN + 2)
 
 
-@screen
+@framed
 def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]) -> Iterator[Text]:
     """What a new version of the course changes, student by student."""
-    yield Text()
     if not affected:
         yield from page.sentence("No verdict can have changed: there is nothing to regrade.")
-        yield Text()
         return
     if not found:
         yield from page.sentence(f"Regraded {affected}: no points change.")
-        yield Text()
         return
     yield from page.sentence(f"Regraded {affected}: {count(len(found), 'verdict')} would change:")
     for each in found:
@@ -179,7 +176,6 @@ def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]
         yield from page.sentence(line)
         for change in stage_changes(each):
             yield from page.wrap(page.word(change.words), MARGIN + 2)
-    yield Text()
 
 
 def points_of(entry: LedgerEntry) -> str:

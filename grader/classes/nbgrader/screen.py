@@ -8,10 +8,10 @@ from statistics import mean, median
 from rich.text import Text
 
 from grader.classes.nbgrader.types import Graded
-from grader.show.screen import MARGIN, Page, amount, count, screen
+from grader.show.screen import MARGIN, Page, amount, count, framed
 
 
-@screen
+@framed
 def summary(
     page: Page,
     assignment: str,
@@ -25,14 +25,12 @@ def summary(
     `others` are graded cells that belong to no stage of the course, `nameless` the folders whose
     names are not a line of text.
     """
-    yield Text()
     for folder in nameless:
         words = "was skipped, because its name is not a line of text: rename it."
         yield from page.sentence(f"{page.word(folder)} {words}", "yellow")
     if not results:
         name = page.word(assignment)
         yield from page.sentence(f"Nothing new to grade in {name}; --force regrades all.")
-        yield Text()
         return
     yield from page.sentence(
         f"{page.word(assignment)}: {count(len(results), 'submission')} graded, seed {seed}."
@@ -58,4 +56,3 @@ def summary(
                 yield from page.wrap(page.word(note), MARGIN + 2)
     yield Text()
     yield from page.offer("Next:", f"nbgrader generate_feedback {page.word(assignment)}")
-    yield Text()

@@ -12,7 +12,7 @@ from grader.classes.late import Late
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import changed, outcomes
 from grader.classes.why.requests import Decision, Verdict
-from grader.show.screen import MARGIN, Page, count, screen
+from grader.show.screen import MARGIN, Page, count, framed, screen
 from grader.types.report import Report, Status
 
 _DIGEST = 12  # letters of a version
@@ -25,7 +25,7 @@ _VERDICTS = {
 }
 
 
-@screen
+@framed
 def history(
     page: Page, entries: Sequence[LedgerEntry], slugs: Sequence[str], late: Late | None = None
 ) -> Iterator[Text]:
@@ -33,7 +33,6 @@ def history(
 
     `late` is how late the last submission came, if it did.
     """
-    yield Text()
     yield from page.sentence(page.word(entries[-1].student), "bold")
     for before, entry in zip((None, *entries), entries, strict=False):
         engine = f"engine {entry.version.engine[:_DIGEST]}"
@@ -47,7 +46,6 @@ def history(
             yield from page.wrap(page.word(note), MARGIN + 4)
     if late is not None:
         yield from page.sentence(f"The submission came {late.words}.", "yellow")
-    yield Text()
 
 
 @screen
@@ -116,10 +114,9 @@ def replay_outcome(page: Page, answer: Answer) -> Iterator[Text]:
     yield Text()
 
 
-@screen
+@framed
 def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> Iterator[Text]:
     """How many requests stand, and every other one with its reason."""
-    yield Text()
     counts = ", ".join(
         f"{sum(each.verdict is verdict for each in decisions)} {words}"
         for verdict, words in _VERDICTS.items()
@@ -135,4 +132,3 @@ def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> It
             yield from page.wrap(page.word(each.reason, _REASON), MARGIN + 2)
     yield Text()
     yield from page.sentence(f"Written: {page.word(file)}")
-    yield Text()

@@ -13,17 +13,16 @@ from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import stop_screen
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
 from grader.show.scoreboard import standing, unjudged
-from grader.show.screen import GAP, MARGIN, Page, amount, count, screen
+from grader.show.screen import GAP, MARGIN, Page, amount, count, framed
 from grader.types.course import core_of
 from grader.types.progress import StageProgress
 
 
-@screen
+@framed
 def certificate_screen(
     page: Page, certificate: Certificate, offers: Sequence[tuple[str, str]]
 ) -> Iterator[Text]:
     """The result, the parts that the author's file yields, the stages, and what to type next."""
-    yield Text()
     line = Text(result(certificate), "bold green")
     yield from page.sentence(line)
     for part in certificate.shown.parts:
@@ -48,20 +47,17 @@ def certificate_screen(
         yield from page.wrap(Text(" " * GAP + way(stage), "dim"), MARGIN, line)
     yield Text()
     yield from page.offers(offers)
-    yield Text()
 
 
-@screen
+@framed
 def too_early(page: Page, left: Mapping[str, StageProgress]) -> Iterator[Text]:
     """What is said while stages do not pass: their slugs, and where each stands."""
-    yield Text()
     yield from page.sentence("You get the certificate when every core stage passes. Still missing:")
     for slug, known in left.items():
         word = unjudged(known) if known.status is None else standing(known.status)
         yield from page.sentence(f"  {page.word(slug)}: {word}")
     yield Text()
     yield from page.offer("To grade them:", "grade")
-    yield Text()
 
 
 def result(certificate: Certificate) -> str:

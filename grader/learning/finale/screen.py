@@ -13,24 +13,22 @@ from grader.learning.pictures.curves import curves_lines
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.numbers import short
 from grader.learning.pictures.types import Curve, TracedCurves
-from grader.show.screen import COMMAND, MARGIN, Page, count, screen
+from grader.show.screen import COMMAND, MARGIN, Page, count, framed, screen
 
 _SAMPLE_LINES = 12
 _FIRST = 10  # the first place of the curves, in steps, or soon after
 _APART = math.sqrt(2)  # each place is this many times the one before
 
 
-@screen
+@framed
 def opening(page: Page, program: Program, without: str) -> Iterator[Text]:
     """What a training is about."""
-    yield Text()
     title = Text().append(page.word(program.title), "bold")
     if without:
         title.append(f"   without {without}", "bold yellow")
     yield from page.sentence(title.append(f"   {page.word(program.name)}", "dim"))
     if not without:
         yield from page.sentence(page.inline(program.about))
-    yield Text()
 
 
 @screen

@@ -8,13 +8,13 @@ from rich.text import Text
 
 from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Hints, Part
-from grader.show.screen import MARGIN, Page, screen
+from grader.show.screen import MARGIN, Page, framed, screen
 from grader.types.course import Stage
 
 _REPAIR_LINES = 12
 
 
-@screen
+@framed
 def hint(
     page: Page, stage: Stage, hints: Hints, turn: Turn, *, is_open: bool = False, repair: str = ""
 ) -> Iterator[Text]:
@@ -23,7 +23,6 @@ def hint(
     `is_open` is whether the learner may read all hints at once. After the last hint comes the
     `repair` of the learner's own code, if one is known.
     """
-    yield Text()
     yield from rung(page, stage.title, hints, turn)
     if turn.speaks_to:
         yield Text()
@@ -40,7 +39,6 @@ def hint(
         yield from _last(page, repair)
     if is_open:
         yield from page.offer("All of them: ", f"grade hint {stage.slug} --all")
-    yield Text()
 
 
 def _last(page: Page, repair: str) -> Iterator[Text]:

@@ -7,19 +7,18 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from grader.show.screen import MARGIN, Page, screen
+from grader.show.screen import MARGIN, Page, framed
 from grader.types.course import Stage
 
 _COMMENT = re.compile(r"( *# )(.*)")
 
 
-@screen
+@framed
 def solution(page: Page, stage: Stage, code: str, *, gave_up: bool = False) -> Iterator[Text]:
     """The code of a solution; `gave_up` if the learner sees it before passing.
 
     A line of code stays whole however long it is: print this with `soft_wrap`.
     """
-    yield Text()
     yield from page.sentence(
         Text().append(page.word(stage.title), "bold").append("   one solution")
     )
@@ -37,4 +36,3 @@ def solution(page: Page, stage: Stage, code: str, *, gave_up: bool = False) -> I
             head = " " * MARGIN + comment[1]
             for part in page.wrap(page.clean(comment[2]), len(head)):
                 yield Text(head + part.plain.strip(), "dim")
-    yield Text()

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from grader.learning.notebook.aids import StageAids
 from grader.show.scoreboard import footnotes, provisional, scoreboard
-from grader.show.screen import MARGIN, Page, count, screen
+from grader.show.screen import MARGIN, Page, count, framed, screen
 from grader.show.terminal import explanation
 from grader.types.report import Report, Status
 
@@ -41,7 +41,7 @@ def verdict(page: Page, report: Report, aids: Mapping[str, StageAids]) -> Iterat
     yield from footnotes(report).draw(page)
 
 
-@screen
+@framed
 def written(
     page: Page, name: str, stages: int, open_it: str, copy: str = "", left_out: Sequence[str] = ()
 ) -> Iterator[Text]:
@@ -49,7 +49,6 @@ def written(
 
     `copy` is the copy of the old one; `left_out` are the stages whose code is only in files.
     """
-    yield Text()
     line = Text("Written: ").append(page.word(name), "bold").append(f", {count(stages, 'stage')}.")
     yield from page.sentence(line)
     if copy:
@@ -66,4 +65,3 @@ def written(
             .append("--force --with-answers", "bold")
             .append(".")
         )
-    yield Text()

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from grader.learning.pictures.numbers import every, is_finite, number_format
 from grader.learning.pictures.types import Number, Rows, TracedHeatmap
-from grader.show.screen import MARGIN, UNICODE, Page, count, screen
+from grader.show.screen import MARGIN, UNICODE, Page, count, framed
 
 _SHADES = " ░▒▓█"
 _ASCII_SHADES = " .:#@"
@@ -39,17 +39,15 @@ def side_by_side(
         yield lines
 
 
-@screen
+@framed
 def heatmap_screen(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
     """The grids of a heatmap, side by side if they fit, and a legend."""
-    yield Text()
     yield from page.sentence(page.word(heatmap.title), "bold")
     yield Text()
     if page.plain:
         for fact in _facts(heatmap):
             yield from page.sentence(page.clean(fact))
         yield from _odd_sums(page, heatmap)
-        yield Text()
         return
     grids = [_grid(page, heatmap, name, rows) for name, rows in heatmap.panels]
     for lines in side_by_side(page, grids, MARGIN):
@@ -57,7 +55,6 @@ def heatmap_screen(page: Page, heatmap: TracedHeatmap) -> Iterator[Text]:
         yield Text()
     yield from page.sentence(page.clean(_legend(page, heatmap)), "dim")
     yield from _odd_sums(page, heatmap)
-    yield Text()
 
 
 def are_shares(heatmap: TracedHeatmap) -> bool:
