@@ -17,6 +17,7 @@ from grader.classes.folder.tables import csv_text
 from grader.command.output import console, short_path, write_file
 from grader.show.screen import count
 from grader.show.workspace import notices
+from grader.types.text import listed
 
 _NAMES_SHOWN = 10
 Fill = Callable[[Sequence[Sequence[str]], Mapping[str, float], str], PointsImport]
@@ -136,8 +137,7 @@ def _run(platform: _Platform, args: argparse.Namespace) -> int:
 
 
 def _listed(what: str, names: Sequence[str]) -> list[str]:
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return [f"{what} {', '.join(names[:_NAMES_SHOWN])}{more}."] if names else []
+    return [f"{what} {listed(names, most=_NAMES_SHOWN)}."] if names else []
 
 
 def _points(text: str) -> float | None:

@@ -18,5 +18,4 @@ def fresh_seed() -> int:
 def seeds_named(seeds: Iterable[int]) -> str:
     """The seeds of a class: "seed 5", or "seeds 5, 7, 8 and 2 more"; "" for none."""
     names = [str(seed) for seed in sorted(set(seeds))]
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return f"seed{'s' * (len(names) > 1)} {listed([*names[:_NAMED], *more])}" if names else ""
+    return f"seed{'s' * (len(names) > 1)} {listed(names, most=_NAMED)}" if names else ""

@@ -85,8 +85,13 @@ def safe_line(text: str) -> str:
     return safe(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """Names in a sentence, before the last one `word`: "a, b and c"."""
+def listed(names: Sequence[str], word: str = "and", most: int | None = None) -> str:
+    """Names in a sentence, before the last one `word`: "a, b and c".
+
+    After the first `most`, it only says how many more there are.
+    """
+    if most is not None and len(names) > most:
+        names = [*names[:most], f"{len(names) - most} more"]
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 

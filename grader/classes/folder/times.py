@@ -16,7 +16,7 @@ from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.tables import cell_text
 from grader.read.deadlines import in_utc
 from grader.types.errors import KitError
-from grader.types.text import safe_line
+from grader.types.text import listed, safe_line
 
 # A column's name, and what a time in it without a zone means: "" for the course's time zone.
 _STUDENTS = ("student", "student_id", "identifier")
@@ -43,11 +43,8 @@ class Times:
         """A sentence that names the first few students of the table who are none of these."""
         known = {key for student in students for key in _keys(student)}
         names = sorted(name for name in self.by_name if name not in known)
-        if not names:
-            return []
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        named = ", ".join(map(safe_line, names[:_NAMED]))
-        return [f"The table of times has students who are not here: {named}{more}."]
+        named = listed(list(map(safe_line, names)), most=_NAMED)
+        return [f"The table of times has students who are not here: {named}."] if named else []
 
 
 def read_times(file: Path, zone: tzinfo | None, assignment: str) -> Times:

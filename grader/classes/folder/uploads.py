@@ -115,10 +115,9 @@ def _with_notes(upload: Upload, notes: Sequence[str]) -> Upload:
 def _hidden_notes(names: Iterable[str], files: Container[str]) -> list[str]:
     """A sentence about files that an ending too many keeps from being among the `files`."""
     hidden = [name for name in hidden_names(names) if name.rpartition(".")[0] not in files]
+    named = listed([safe_line(name[:_NAME_SHOWN]) for name in hidden], most=1)
     were = "were" if hidden[1:] else "was"
-    more = f" and {len(hidden) - 1} more" if hidden[1:] else ""
-    note = f"{more} {were} not graded: {renaming(hidden)}."
-    return [safe_line(hidden[0][:_NAME_SHOWN]) + note] if hidden else []
+    return [f"{named} {were} not graded: {renaming(hidden)}."] if hidden else []
 
 
 def _twice_notes(heap: Heap, names: Iterable[str]) -> list[str]:
@@ -126,18 +125,15 @@ def _twice_notes(heap: Heap, names: Iterable[str]) -> list[str]:
     there = [name for name in names if name in heap.twice]
     if not there:
         return []
-    more = f" and {len(there) - 1} more" if there[1:] else ""
-    name, place = safe_line(there[0]), safe_line(heap.twice[there[0]])
-    return [f"{name}{more} came several times: that of {place} counts."]
+    named, place = listed(list(map(safe_line, there)), most=1), safe_line(heap.twice[there[0]])
+    return [f"{named} came several times: that of {place} counts."]
 
 
 def _ignored_notes(notebooks: Sequence[str]) -> list[str]:
     """A sentence about the notebooks that do not count because .py files do."""
-    if not notebooks:
-        return []
-    others = f" and {len(notebooks) - 1} more" if len(notebooks) > 1 else ""
-    verb = "were" if others else "was"
-    return [f"The .py files were graded, so {safe_line(notebooks[0])}{others} {verb} not."]
+    named = listed(list(map(safe_line, notebooks)), most=1)
+    verb = "were" if notebooks[1:] else "was"
+    return [f"The .py files were graded, so {named} {verb} not."] if named else []
 
 
 def _unopened_notes(archives: Sequence[str]) -> list[str]:

@@ -60,8 +60,7 @@ def _failure(number: int, seen: Seen) -> Iterator[str]:
 
 def _checks(seen: Seen, ids: Sequence[str]) -> str:
     names = [name.removeprefix(f"{seen.stage}.") for name in ids]
-    more = [f"{len(names) - _CHECKS} more"] if len(names) > _CHECKS else []
-    return listed([*names[:_CHECKS], *more])
+    return listed(names, most=_CHECKS)
 
 
 def misconception_of(seen: Seen) -> str:

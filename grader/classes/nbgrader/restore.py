@@ -15,6 +15,7 @@ from grader.classes.nbgrader.types import ReleasedCell
 from grader.learning.notebook.builder import TAG, notebook_file
 from grader.read.submission import cell_source, notebook_cells, too_much_code
 from grader.types.errors import SubmissionFileError
+from grader.types.text import listed
 
 _KINDS = ("code", "markdown", "raw")
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -179,12 +180,8 @@ def _retyped(released: ReleasedCell, kind: str) -> str:
 def _noted(found: Collection[str], order: Iterable[str], what: str) -> list[str]:
     """One sentence on all these cells, in order; it names the first `_NAMED`."""
     names = [grade_id for grade_id in order if grade_id in found]
-    if not names:
-        return []
-    if len(names) == 1:
-        return [f"The cell {names[0]} was {what}."]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return [f"The cells {', '.join(names[:_NAMED])}{more} were {what}."]
+    start, verb = ("The cells", "were") if names[1:] else ("The cell", "was")
+    return [f"{start} {listed(names, most=_NAMED)} {verb} {what}."] if names else []
 
 
 def _disarm(cell: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ from grader.read.submission import (
 )
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.submission import IS_A_LINK
-from grader.types.text import safe, safe_line
+from grader.types.text import listed, safe, safe_line
 
 _SUFFIX = ".ipynb"
 _OTHERS = (".py", ".zip")  # what `grade class SUBMISSIONS` reads too
@@ -151,11 +151,8 @@ def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
 def only(names: Iterable[str]) -> str:
     """The end of a sentence that names the first few files that are there instead."""
     there = sorted(name for name in names if not is_left_out(name))
-    if not there:
-        return ""
-    named = ", ".join(safe_line(name[:_NAME_SHOWN]) for name in there[:_NAMED])
-    more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
-    return f", only {named}{more}"
+    named = listed([safe_line(name[:_NAME_SHOWN]) for name in there], most=_NAMED)
+    return f", only {named}" if named else ""
 
 
 def hidden_names(names: Iterable[str]) -> list[str]:

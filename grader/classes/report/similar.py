@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from grader.classes.report.look import text, verbatim
 from grader.classes.report.types import Alike, Similar
 from grader.show.screen import count
+from grader.types.text import listed
 
 _LISTED = 100  # groups of students
 _LINES = 30
@@ -44,9 +45,7 @@ def similar_section(
     for students, stages in ordered[:_LISTED]:
         yield from _group(students, stages, titles, link)
     if similar.unread:
-        names = ", ".join(map(link, similar.unread[:_LISTED]))
-        left = len(similar.unread) - _LISTED
-        names += f" and {left} more" if left > 0 else ""
+        names = listed(list(map(link, similar.unread)), most=_LISTED)
         yield (
             f"<p>Not compared: {names}. Some of their code is very long, hard to parse or not in "
             "UTF-8. Such code can hide a copy: look at it yourself.</p>\n"

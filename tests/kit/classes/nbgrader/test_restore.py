@@ -145,8 +145,8 @@ def test_what_is_to_be_said_of_many_cells_is_said_once() -> None:
     bird = ReleasedCell("bird", "markdown", "a bird", True, None)
     without = restored(data(cell("mine")), (*RELEASED, bird)).notes
     assert without == ("The cells start, fold-code, fold and 1 more were missing and restored.",)
-    twice = restored(data(*as_handed_out()[:2], *as_handed_out()), RELEASED).notes
-    assert twice == ("The cells start, fold-code were there more than once; the last one counts.",)
+    (twice,) = restored(data(*as_handed_out()[:2], *as_handed_out()), RELEASED).notes
+    assert twice == "The cells start and fold-code were there more than once; the last one counts."
 
 
 def test_a_notebook_of_more_code_than_is_graded_says_so() -> None:
