@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from itertools import groupby
 from types import MappingProxyType
 
 from grader.show.failure import NOT_YOURS, TOO_SLOW, essence, others_line
+from grader.show.markdown import INLINE, Kind, blocks
 from grader.show.scoreboard import VISIBLE_PASS, skipped_lines, standing
-from grader.show.screen import FENCE, HEADING, INLINE, ITEM, amount, count
+from grader.show.screen import amount, count
 from grader.types.report import Cause, CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.text import is_unloaded, safe, what_it_did
 
@@ -76,7 +78,18 @@ def feedback_html(report: Report, stage: StageResult) -> str:
 
 def markdown_html(text: str) -> str:
     """Simple markdown, as in `Page.markdown`; everything else stays text."""
-    return "".join(_blocks(safe(text).strip("\n").split("\n")))
+    parts = []
+    for kind, group in groupby(blocks(safe(text)), lambda block: block.kind):
+        texts = [block.text for block in group]
+        if kind is Kind.CODE:
+            parts.append(_pre("\n".join(texts)))
+        elif kind is Kind.ITEM:
+            parts.append(f"<ul>{''.join(f'<li>{inline_html(each)}</li>' for each in texts)}</ul>")
+        elif kind is Kind.HEADING:
+            parts += [f"<p><strong>{inline_html(each)}</strong></p>" for each in texts]
+        elif kind is Kind.PARAGRAPH:
+            parts += [f"<p>{inline_html(each)}</p>" for each in texts]
+    return "".join(parts)
 
 
 def inline_html(text: str) -> str:
@@ -233,61 +246,6 @@ def diagnosis_html(found: Diagnosis) -> str:
 
 
 # --- small pieces ------------------------------------------------------------------------------
-
-
-def _blocks(lines: Sequence[str]) -> Iterator[str]:
-    """Paragraphs, headings, lists and code of simple markdown."""
-    paragraph: list[str] = []
-    items: list[str] = []
-    code: list[str] = []
-    fence = ""
-
-    def flush() -> Iterator[str]:
-        if paragraph and items:
-            items[-1] += " " + " ".join(paragraph)
-        elif paragraph:
-            yield f"<p>{inline_html(' '.join(paragraph))}</p>"
-        paragraph.clear()
-        if code:
-            yield _pre("\n".join(code))
-            code.clear()
-
-    def close() -> Iterator[str]:
-        yield from flush()
-        if items:
-            yield "<ul>" + "".join(f"<li>{inline_html(item)}</li>" for item in items) + "</ul>"
-            items.clear()
-
-    for line in lines:
-        body = line.strip()
-        if fence:
-            if body == fence:
-                yield _pre("\n".join(code))
-                code.clear()
-                fence = ""
-            else:
-                code.append(line)
-        elif (opening := FENCE.match(body)) is not None:
-            yield from close()
-            fence = opening.group()
-        elif not body:
-            if code:
-                code.append("")
-            else:
-                yield from close()
-        elif line.startswith("|") or (line.startswith("    ") and not paragraph and not items):
-            code.append(line.removeprefix("    "))
-        elif (heading := HEADING.match(line)) is not None:
-            yield from close()
-            yield f"<p><strong>{inline_html(heading.group(1))}</strong></p>"
-        elif (item := ITEM.match(line)) is not None:
-            yield from flush()
-            items.append(item.group(3))
-        else:
-            if code:
-                yield from flush()
-            paragraph.append(body)
-    yield from close()
 
 
 def details_html(summary: str, body: str, *, is_indented: bool = True) -> str:

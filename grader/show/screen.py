@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from grader.show.markdown import INLINE, Kind, blocks
 from grader.types.text import safe
 
 if TYPE_CHECKING:
@@ -178,56 +179,24 @@ class Page:
 
     def markdown(self, text: str, indent: int) -> Iterator[Text]:
         """Simple markdown: headings, paragraphs, lists and code; everything else unchanged."""
-        paragraph: list[str] = []
-        lead, sign, fence = 0, "", ""
-
-        def flush() -> Iterator[Text]:
-            if paragraph:
-                head = Text(f"{sign} ") if sign else None
-                yield from self.wrap(self.inline(" ".join(paragraph)), indent + lead, head)
-                paragraph.clear()
-
-        for line in safe(text).expandtabs(_TAB).strip("\n").split("\n"):
-            body = line.strip()
-            if fence:
-                if body == fence:
-                    fence = ""
-                else:
-                    yield Text(" " * (indent + 4)).append(self.clean(line), "cyan")
-            elif (opening := FENCE.match(body)) is not None:
-                yield from flush()
-                fence = opening.group()
-            elif not body:
-                yield from flush()
-                lead, sign = 0, ""
+        for block in blocks(safe(text).expandtabs(_TAB)):
+            left = indent + block.indent
+            if block.kind is Kind.CODE:
+                yield Text(" " * left).append(self.clean(block.text), "cyan")
+            elif block.kind is Kind.BLANK:
                 yield Text()
-            elif line.startswith("|") or (line.startswith("    ") and not paragraph and not sign):
-                yield from flush()
-                yield Text(" " * indent).append(self.clean(line), "cyan")
-            elif (heading := HEADING.match(line)) is not None:
-                yield from flush()
-                yield from self.wrap(self.inline(heading.group(1), "bold"), indent)
-            elif (item := ITEM.match(line)) is not None:
-                yield from flush()
-                sign = self.glyphs.bullet if item.group(2) in "-*+" else item.group(2)
-                lead = len(item.group(1))
-                paragraph.append(item.group(3))
             else:
-                paragraph.append(body)
-        yield from flush()
+                drawn = self.inline(block.text, "bold" if block.kind is Kind.HEADING else "")
+                sign = block.sign if block.sign[:1].isdecimal() else self.glyphs.bullet
+                yield from self.wrap(drawn, left, Text(f"{sign} ") if block.sign else None)
 
 
 _INDENT = re.compile(r" +")
 _LABEL = re.compile(r" +\w[\w ]*? {2,}(?=\S)")  # "  expected  "; the value stays to the right of it
 _CARETS = re.compile(r" *[~^]+[~^ ]*")
-# The simple markdown of an author's text.
-INLINE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\n]+\*\*)")
 _CODE = re.compile(r"``.+``|`[^`]+`")
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")
 _ADDRESS = re.compile(r"https://[\w./-]+[\w/]")
-FENCE = re.compile(r"```|~~~")
-HEADING = re.compile(r"#{1,6} +(.+?) *#*$")
-ITEM = re.compile(r"( *)([-*+]|\d{1,2}[.)]) +(.*)")
 
 
 class CourseConsole(Console):
