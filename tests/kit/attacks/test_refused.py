@@ -105,7 +105,7 @@ REFUSED = {
     "an archive": Refused("zip.ipynb", file(b"PK\x03\x04 and so on"), "a zip file"),
     "NUL bytes": Refused("nul.ipynb", file(b"\0" * 1000), "is empty"),
     "brackets without end": Refused("brackets.ipynb", file(b"[" * 100_000), "is not a notebook"),
-    "a table": Refused("table.ipynb", file(b"{}"), "format 4"),
+    "a table": Refused("table.ipynb", file(b"{}"), "no list of cells"),
     "pieces without end": Refused("bits.ipynb", file(b"[" * 2_000_001), "is not a normal notebook"),
     "many cells": Refused("cells.ipynb", file(notebook(*["1"] * 10_001)), "10000 cells"),
     "much code": Refused("code.ipynb", file(notebook("#" * (2 << 20))), "1 MiB of code"),
