@@ -576,7 +576,7 @@ def test_logins_that_are_one_students_are_left_out_and_named(
     scores = "student_id,score\nAda,1\nada ,2\nbob,5\n"
     assert canvas(tmp_path, "--assignment", "Heads", scores=scores) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Left out, because they differ only by case or spaces: 'Ada', 'ada '." in said
+    assert "Left out, because they differ only by case or spaces: 'Ada' and 'ada '." in said
     rows = (tmp_path / "out.csv").read_text(encoding="utf-8")
     assert "s1,ada,A,\n" in rows and "bob,A,5\n" in rows
 
