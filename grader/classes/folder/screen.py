@@ -140,10 +140,8 @@ def _times(
     """Who is late, and why being late may be unknown."""
     if timeless and (assignment.due is not None or assignment.late is not None):
         these = "it does" if timeless == 1 else "they do"
-        words = (
-            f"When {count(timeless, 'submission')} came is unknown, so {these} not count as late."
-        )
-        yield from page.sentence(words)
+        words = f"Nothing tells when {count(timeless, 'submission')} came"
+        yield from page.sentence(f"{words}, so {these} not count as late.")
         yield from page.offer("To tell when:", "grade class SUBMISSIONS --out DIR --times FILE.csv")
     if missing:
         names = page.word(", ".join(missing))
