@@ -26,7 +26,7 @@ SCHEMA = 1
 COURSES = "grader_courses"
 _MARK = "workspace.json"
 _NAMED = "GRADE_COURSE"  # nbgrader's configuration sets it for its kernels
-_UNWRITTEN = re.compile(rb"^\s*raise NotImplementedError\b", re.MULTILINE)
+_UNWRITTEN = re.compile(rb"^[ \t]*raise NotImplementedError\b", re.MULTILINE)
 
 
 def locate_course(path: Path | None, *, may_be_empty: bool = False) -> Course:

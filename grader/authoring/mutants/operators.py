@@ -50,7 +50,7 @@ _TURNED = frozenset({"T", "mT", "H", "mH"})
 _SYMMETRIC = frozenset({"transpose", "swapaxes", "swapdims", "max", "min", "maximum", "minimum"})
 _COUNTS = frozenset({"range", "arange"})
 _NUMBERS = frozenset({"int", "float", "bool"})
-_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
+_TORCH = re.compile(r"^[ \t]*(?:import|from) torch\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from grader.types.course import Course, Stage
 from grader.types.report import Outcome, StageResult
 
 _LISTED = 60
-_CALL = re.compile(r"^\s*call\s+(\w+)", re.MULTILINE)
+_CALL = re.compile(r"^[ \t]*call\s+(\w+)", re.MULTILINE)
 _ERROR = re.compile(r"\w+(Error|Exception)\b")
 _NUMBER = re.compile(r"\d[\d.e+-]*")
 _MESSAGE = 2000  # characters

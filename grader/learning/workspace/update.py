@@ -99,7 +99,7 @@ def rename_stages(workspace: Workspace) -> list[Renamed]:
 
 def still_importing(workspace: Workspace, old: str) -> list[Path]:
     """The learner's files with a line that imports a module of this name."""
-    imports = re.compile(rf"^\s*(from|import)\s+{old}\b", re.MULTILINE)
+    imports = re.compile(rf"^[ \t]*(from|import)\s+{old}\b", re.MULTILINE)
     files = (file for file in sorted(workspace.exercises.glob("*.py")) if file.is_file())
     return [file for file in files if imports.search(text_of(file.read_bytes()) or "")]
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -245,6 +246,14 @@ def test_the_current_stage(mine: Path, course: Course) -> None:
     assert slug(Progress({first.slug: failed})) == first.slug
     assert slug(Progress({second.slug: passed})) == third.slug
     assert slug(Progress({stage.slug: passed for stage in course.stages})) == third.slug
+
+
+def test_a_file_of_empty_lines_is_looked_through_at_once(mine: Path, course: Course) -> None:
+    workspace = Workspace(mine, course)
+    workspace.file(course.stages[0]).write_text("\n" * 200_000, encoding="utf-8")
+    start = time.monotonic()
+    assert current_stage(workspace, Progress()) is course.stages[1]
+    assert time.monotonic() - start < 5
 
 
 def test_a_changed_stage_is_left_behind_if_it_has_passed_once(mine: Path, course: Course) -> None:
