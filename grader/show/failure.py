@@ -193,8 +193,9 @@ def essence(check: CheckResult) -> str:
     """A message without unnecessary code: only the last two frames stay.
 
     Of the lines that may hold the mistake, one stays: the loop's if the code did not end, else the
-    last one that returns an answer; only their numbers stay if none does. None stays if a diagnosis
-    names the mistake, or says where it is: that line would lead away from it.
+    one that returns an answer. Only numbers stay if none or several do: which of those ran is not
+    known. None stays if a diagnosis names the mistake, or says where it is: that line would lead
+    away from it.
     """
     found = check.diagnosis
     is_told = found is not None and (
@@ -219,7 +220,10 @@ def _one_line(place: str, is_endless: bool) -> str:
     where, *code = place.split("\n")
     if len(code) > 1:
         loops = [line for line in code if _LOOP.match(line)] if is_endless else []
-        code = loops[:1] or [line for line in code if _RETURN.match(line)][-1:]
+        code = loops[:1] or [line for line in code if _RETURN.match(line)]
+    if len(code) > 1:
+        numbers = listed([line.split()[0] for line in code])
+        return f"{where.partition(', line')[0]}, lines {numbers}, which return"
     line = _CODE.match(code[0]) if code else None
     return f"{where.partition(', line')[0]}, line {line[1]}: {line[2]}" if line else where
 

@@ -430,6 +430,10 @@ def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
         ("lines 2 to 3, in fold\n       2  if a: return 1\n       3  return 2", "line 3: return 2"),
         ("lines 2 to 3, in fold\n       2  return max(\n       3  )", "line 2: return max("),
         (
+            "lines 2 to 9, in fold\n       3      return 1\n       9  return 2",
+            "lines 3 and 9, which return",
+        ),
+        (
             "lines 2 to 3, in __init__\n       2  a = 1\n       3  b = 2",
             "lines 2 to 3, in __init__",
         ),
