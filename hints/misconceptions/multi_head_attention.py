@@ -729,6 +729,39 @@ def weights_of_five_axes(
 
 
 @symptom(
+    "mha_weights_dropped",
+    of="MultiHeadAttention",
+    says="Some of your weights are 0, and all others are too large by one factor: that is dropout "
+    "where none is asked for. Use the rate that the constructor is given, and drop in training "
+    "mode only.",
+    hint=6,
+)
+def weights_dropped(
+    got: tuple[Tensor, Tensor],
+    expected: tuple[Tensor, Tensor],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+) -> bool:
+    weights, right = got[1], expected[1]
+    if weights.shape != right.shape or not (weights[right == 0] == 0).all():
+        return False
+    sums = right.sum(-1)[right.any(-1)]
+    if not torch.allclose(sums, torch.ones_like(sums), 0, 1e-3):
+        return False  # the right weights are dropped, too
+    kept = (weights != 0) & (right != 0)
+    factors = (weights / right)[kept].double()
+    dropped = int(((weights == 0) & (right != 0)).sum())
+    return (
+        dropped > 0
+        and len(factors) > 1
+        and bool(factors[0] > 1 + 1e-2)
+        and torch.allclose(factors, factors[:1].expand_as(factors), 5e-3)
+    )
+
+
+@symptom(
     "mha_not_shares",
     of="MultiHeadAttention",
     says="The weights of a query must add up to 1, and yours add up to other numbers. A softmax "
