@@ -177,8 +177,8 @@ def concat_unfolded_as_heads_first(x: Tensor) -> Tensor:
 @misconception(
     "concat_sizes_after_transpose",
     replaces="concat_heads",
-    says="Your H is T and your T is H, as when the sizes are read after swapping the axes. Read "
-    "them before you swap: x is [B, H, T, d_k].",
+    says="Your H is T and your T is H, as when the sizes are read in the wrong order, or after the "
+    "axes are swapped. x comes in as [B, H, T, d_k].",
     hint=4,
 )
 def concat_sizes_after_transpose(x: Tensor) -> Tensor:

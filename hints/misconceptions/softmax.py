@@ -480,8 +480,8 @@ def softmax_unstable_nan_to_num(scores: Tensor) -> Tensor:
     "softmax_rows_vanish",
     of="attention_weights",
     says="Here the weights vanish in the rows whose scores all lie far below 0, or far below the "
-    "largest of all scores: exp of such numbers is 0. Shift each row by its own largest score, "
-    "and treat as blocked only a row that is -inf throughout.",
+    "largest of all scores. Either exp of them is 0: shift each row by its own largest score. Or "
+    "you take them for blocked, and only a row that is -inf throughout is.",
     hint=2,
 )
 def softmax_rows_vanish(got: Tensor, expected: Tensor, scores: Tensor) -> bool:

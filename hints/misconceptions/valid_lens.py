@@ -242,7 +242,8 @@ class Repeated(_Base):
 @misconception(
     "lens_flattened",
     replaces="ValidLensAttention",
-    says="repeat_interleave without `dim` flattens lengths of shape (B, Tq). Repeat along axis 0.",
+    says="You flatten lengths of shape (B, Tq), as reshape does, or repeat_interleave without dim. "
+    "Keep their rows, and repeat them along axis 0.",
     hint=3,
 )
 class Flattened(_Base):
