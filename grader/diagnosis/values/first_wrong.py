@@ -187,7 +187,7 @@ class _There:
                 continue
             so_far = f"{right}, but not" if right else "The answer begins with"
             text = relation.text[0].lower() + relation.text[1:]
-            text = f"In {made.where}, {text}" if made.where else relation.text
+            text = f"In {made.where}, {text}" if made.where else text[0].upper() + text[1:]
             return _told(value.name, f"{so_far} {value.shown}. {text}")
         return None
 

@@ -117,6 +117,12 @@ def test_it_tells_the_last_right_value_and_the_next(case: str) -> None:
     assert (found and found.text[: len(expected or "")]) == expected
 
 
+def test_how_a_tensor_of_an_unknown_line_relates_is_a_sentence_of_its_own() -> None:
+    found = first_wrong(WAY, [Made(numpy.where(Q > 0, Q, 0), "")], "forward")
+    assert found is not None
+    assert found.text.startswith("The answer begins with the query (B, T, D). Your tensor holds 0")
+
+
 def test_a_value_that_is_scaled_on_another_way_is_not_called_missing() -> None:
     found = first_wrong(WAY, [Made(each, "f.py, line 1") for each in (Q, K / 2, SCORES)], "forward")
     assert found is not None
