@@ -33,7 +33,7 @@ _LAYERS = (
 )
 LACKING = "symptom:lacking"  # its id
 CHANGED = "symptom:changed"
-_CHANGES = (
+_IN_PLACE = (
     "The call changes an argument. Methods that end in _, out= and assignments such as += and "
     "x[0] = act in place."
 )
@@ -80,7 +80,7 @@ def symptom_of(
             text = f"{known[0].what} is the same in each failing call, and the right one is not."
             return Diagnosis("symptom:same", text)
     if all(each.changes_arguments for each in seen):
-        return Diagnosis(CHANGED, _CHANGES)
+        return Diagnosis(CHANGED, _IN_PLACE)
     if len(known) < len(pairs):
         return None
     only = {each.only_wrong() for each in seen}

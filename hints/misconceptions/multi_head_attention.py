@@ -699,9 +699,6 @@ class ScaledAfterSoftmaxByWidth(Attention):
 def single_keys(
     got: tuple[Tensor, Tensor],
     expected: tuple[Tensor, Tensor],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
     mask: Tensor,
 ) -> bool:
     allowed = (mask != 0).expand(expected[1].shape)  # (B, H, Tq, Tk)
@@ -720,9 +717,6 @@ def single_keys(
 def weights_of_five_axes(
     got: tuple[Tensor, Tensor],
     expected: tuple[Tensor, Tensor],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
     mask: Tensor | None = None,
 ) -> bool:
     return mask is not None and got[1].dim() == 5 and expected[1].dim() == 4
@@ -736,14 +730,7 @@ def weights_of_five_axes(
     "mode only.",
     hint=6,
 )
-def weights_dropped(
-    got: tuple[Tensor, Tensor],
-    expected: tuple[Tensor, Tensor],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None = None,
-) -> bool:
+def weights_dropped(got: tuple[Tensor, Tensor], expected: tuple[Tensor, Tensor]) -> bool:
     weights, right = got[1], expected[1]
     if weights.shape != right.shape or not (weights[right == 0] == 0).all():
         return False
@@ -768,14 +755,7 @@ def weights_dropped(
     "over the keys, after scale and mask, makes such shares of the scores.",
     hint=5,
 )
-def not_shares(
-    got: tuple[Tensor, Tensor],
-    expected: tuple[Tensor, Tensor],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None = None,
-) -> bool:
+def not_shares(got: tuple[Tensor, Tensor], expected: tuple[Tensor, Tensor]) -> bool:
     weights, right = got[1], expected[1]
     seeing = right.any(-1)
     sums, due = weights.sum(-1)[seeing], right.sum(-1)[seeing]
@@ -801,9 +781,6 @@ def not_shares(
 def blocked_rows(
     got: tuple[Tensor, Tensor],
     expected: tuple[Tensor, Tensor],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
     mask: Tensor,
 ) -> bool:
     seeing = (mask != 0).expand(expected[1].shape).any(dim=-1)  # (B, H, Tq)

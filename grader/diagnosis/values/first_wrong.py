@@ -179,7 +179,7 @@ class _There:
             is_due = not reached or (place > newest) is (value.name in due)
             if place in known or not is_due or not has_rows_of(value.array, made.array):
                 continue
-            got = with_hidden(made.array.reshape(value.array.shape))
+            got = with_hidden(value.array, made.array.reshape(value.array.shape))
             room = value.tolerance.relative, value.tolerance.absolute
             axes = value.axes if len(value.axes) == value.array.ndim else ()
             relation = relation_of([Pair(got, value.array, room, "your tensor", axes)])

@@ -130,9 +130,9 @@ def has_rows_of(right: Any, array: Any) -> bool:
     return bool(array.size == right.size and array.shape[-2:] == right.shape[-2:])
 
 
-def with_hidden(array: Any) -> Any:
-    """The array with -inf for every number that may stand for it."""
-    return numpy.where(array < _HIDDEN, -numpy.inf, array)
+def with_hidden(right: Any, array: Any) -> Any:
+    """An array of a value's shape with -inf for every number that stands for one of the value's."""
+    return numpy.where(numpy.isneginf(right) & (array < _HIDDEN), right, array)
 
 
 def _of_size(size: int, made: Sequence[Any]) -> Iterator[tuple[int, Any]]:

@@ -347,34 +347,30 @@ def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
     assert first == again != other
 
 
-def test_a_warning_in_a_check_shows_none_of_its_lines(
-    interpreter: Interpreter, tmp_path: Path, recwarn: pytest.WarningsRecorder
-) -> None:
-    course = copy_tiny(tmp_path / "tiny")
+def first_fact(text: str, folder: Path, interpreter: Interpreter) -> CaseFact:
+    """How a right answer does in the first case of a check file with this text."""
+    course = copy_tiny(folder)
     stage = course.stage("moving_average")
-    stage.check_file.write_text(WARNS, encoding="utf-8")
+    stage.check_file.write_text(text, encoding="utf-8")
 
     def body(checks: Checks) -> StageFacts:
         answers = WorkerAnswers(interpreter, Import(course, stage, Submission("mine", FILES)))
         return checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
 
-    assert with_checks(course, [stage], body).cases[0].ending is Ending.PASSED
+    return with_checks(course, [stage], body).cases[0]
+
+
+def test_a_warning_in_a_check_shows_none_of_its_lines(
+    interpreter: Interpreter, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    assert first_fact(WARNS, tmp_path / "tiny", interpreter).ending is Ending.PASSED
     assert not recwarn
 
 
 def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:
-    course = copy_tiny(tmp_path / "tiny")
-    stage = course.stage("moving_average")
-    stage.check_file.write_text(DRAWS_AT_IMPORT, encoding="utf-8")
-
-    def body(checks: Checks) -> str:
-        answers = WorkerAnswers(interpreter, Import(course, stage, Submission("mine", FILES)))
-        facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
-        return facts.cases[0].message
-
-    drawn = [with_checks(course, [stage], body) for _ in range(2)]
+    drawn = [first_fact(DRAWS_AT_IMPORT, tmp_path / each, interpreter).message for each in "ab"]
     assert drawn[0] == drawn[1] != ""
 
 

@@ -117,6 +117,18 @@ def test_it_tells_the_last_right_value_and_the_next(case: str) -> None:
     assert (found and found.text[: len(expected or "")]) == expected
 
 
+@pytest.mark.parametrize(("number", "shown"), [(-1e9, "-1e+09"), (-numpy.inf, "-inf")])
+def test_a_large_negative_number_is_minus_infinity_only_where_that_is_due(
+    number: float, shown: str
+) -> None:
+    way = [WAY[0], [right("masked scores", numpy.where(SCORES > 0, SCORES, -numpy.inf))], WAY[2]]
+    tensor = numpy.where(SCORES > 0, SCORES, -1e9)
+    tensor[numpy.unravel_index(SCORES.argmax(), SCORES.shape)] = number
+    found = first_wrong(way, [Made(each, "f.py, line 1") for each in (Q, K, tensor)], "forward")
+    assert found is not None
+    assert f"is expected, your tensor holds {shown}. All other numbers are right." in found.text
+
+
 def test_how_a_tensor_of_an_unknown_line_relates_is_a_sentence_of_its_own() -> None:
     found = first_wrong(WAY, [Made(numpy.where(Q > 0, Q, 0), "")], "forward")
     assert found is not None
