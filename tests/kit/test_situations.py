@@ -14,8 +14,9 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import groupby, takewhile
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from grader.read.submission import read_submission
 from grader.run.collecting import with_checks
 from grader.run.session import Checks
 from grader.run.workers import Interpreter
-from grader.types.report import Report, StageResult, Status
+from grader.types.report import CheckResult, Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE, ROOT
 
@@ -206,21 +207,33 @@ _VARYING: Sequence[tuple[str, str]] = (
 
 
 def _lines(stage: StageResult) -> Iterator[str]:
-    """What is reported on a stage, check by check unless all of it has passed."""
+    """What is reported on a stage, unless all of it has passed.
+
+    Checks in a row stand together if the same is said of them but for the arguments of the call.
+    """
     cause = f", caused by {stage.caused_by}" if stage.caused_by else ""
     yield f"{stage.slug}: {stage.status.value}, {stage.score:g} of {stage.max_score:g}{cause}"
     before: list[str] = []
-    for check in stage.checks if stage.status is not Status.PASSED else ():
-        name = f", {check.diagnosis.id}" if check.diagnosis else ""
-        yield f"  {check.id}: {check.outcome.value}, {check.score:g} of {check.max_score:g}{name}"
-        message = _lasting(check.message).splitlines()
+    checks = stage.checks if stage.status is not Status.PASSED else ()
+    for (kind, _), group in groupby(checks, _said):
+        alike = list(group)
+        points = (f"{c.id.partition('.')[2]} {c.score:g}/{c.max_score:g}" for c in alike)
+        text = f"{kind}: {', '.join(points)}"
+        yield from wrap(text, 96, initial_indent="  ", subsequent_indent=" " * 6)
+        message = _lasting(alike[0].message).splitlines()
         yield from _indented(_only_new(message, before))
-        before = message
+        before = message or before
     if stage.printed:
         yield "  printed:"
         text = stage.printed
         shown = text if len(text) <= 400 else f"{text[:400]} [...] {text[-12:]}"
         yield from _indented(_lasting(shown).splitlines())
+
+
+def _said(check: CheckResult) -> tuple[str, str]:
+    name = f", {check.diagnosis.id}" if check.diagnosis else ""
+    any_call = re.sub(r"(?m)^( +call +\w+)\(.*", r"\1(...)", _lasting(check.message))
+    return check.outcome.value + name, any_call
 
 
 def _only_new(message: list[str], before: list[str]) -> list[str]:
