@@ -131,6 +131,7 @@ MANY = stage(
     ),
     printed="\n".join(f"step {number}" for number in range(1, 8)),
 )
+FEW = stage(2, F, *MANY.checks[:2], printed="step 1\nstep 2")
 LATER = [StageResult(f"glider_{n}", "A glider", N, 0, 9, True, ()) for n in range(4)]
 UNLOADED = stage(
     0,
@@ -245,7 +246,7 @@ SITUATIONS = {
     "next_stage": Situation(report(*stages(P, P, N, N)), next_file="exercises/wings.py"),
     "failing": Situation(report(FAILING, *stages(N, N, N, N)[1:])),
     "failing_every": Situation(
-        report(FAILING, stage(1, P, printed="creased\n"), MANY, WAITING), True
+        report(FAILING, stage(1, P, printed="creased\n"), FEW, WAITING), True
     ),
     "many_failing": Situation(report(*stages(P, P), MANY, stage(3, N))),
     "same_message": Situation(report(BROKEN, *stages(N, N, N, N)[1:])),
@@ -368,9 +369,8 @@ def test_no_color_is_respected() -> None:
 @pytest.mark.parametrize("name", ["failing_every", "hostile", "long"])
 def test_other_alphabets(name: str, encoding: str) -> None:
     drawn = draw(screen(SITUATIONS[name]), encoding=encoding)
-    if encoding == "ascii":
-        compare(f"{name}_ascii", drawn)
-    assert drawn == draw(screen(SITUATIONS[name]), encoding="ascii")
+    signs = str.maketrans({**dict(zip("✗✓↑━·│", "x+^#.|", strict=True)), "…": "..."})
+    assert drawn == draw(screen(SITUATIONS[name])).translate(signs)
 
 
 def test_letters_that_a_console_lacks() -> None:
@@ -540,12 +540,18 @@ HINT_SCREENS: dict[str, Callable[[], RenderableType]] = {
 }
 
 
+COLOURED = ("hint_advised", "hint_ladder", "hint_last")
+
+
 @pytest.mark.parametrize("name", HINT_SCREENS)
 def test_hint(name: str) -> None:
-    compare(name, draw(HINT_SCREENS[name]()))
-    compare(
-        f"{name}_colour", draw(HINT_SCREENS[name](), force_terminal=True, color_system="standard")
-    )
+    plain = draw(HINT_SCREENS[name]())
+    compare(name, plain)
+    coloured = draw(HINT_SCREENS[name](), force_terminal=True, color_system="standard")
+    words = re.sub(r"\x1b\[[0-9;]*m", "", coloured).split()
+    assert words == plain.replace("`", "").split()  # which say what is code where nothing is cyan
+    if name in COLOURED:
+        compare(f"{name}_colour", coloured)
 
 
 PLAIN = ("failing_every", "bonus", "untouched", "error", "timeout")
@@ -567,8 +573,7 @@ def test_no_golden_is_left_over() -> None:
     names = {
         *SITUATIONS,
         *(f"{name}_{width}" for name in ("untouched", "failing", "bonus") for width in (60, 120)),
-        *(f"{name}_colour" for name in ("untouched", "failing_every", *HINT_SCREENS)),
-        *(f"{name}_ascii" for name in ("failing_every", "hostile", "long")),
+        *(f"{name}_colour" for name in ("untouched", "failing_every", *COLOURED)),
         *HINT_SCREENS,
         *(f"{name}_plain" for name in (*PLAIN, "list")),
         *("list_60", "list_80"),

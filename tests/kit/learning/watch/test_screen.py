@@ -156,7 +156,8 @@ def draw(state: Watching, width: int = 80, height: int = 24, **options: Any) -> 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_screen(name: str) -> None:
     shown = draw(SITUATIONS[name])
-    drawn.compare_with(GOLDENS, name, shown)
+    counted = re.sub(r"\n{3,}", lambda run: f"\n({len(run[0]) - 1} empty lines)\n", shown)
+    drawn.compare_with(GOLDENS, name, counted)
     assert len(shown.rstrip("\n").split("\n")) == 24
 
 
