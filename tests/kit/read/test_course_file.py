@@ -303,33 +303,6 @@ def test_the_course_of_this_repository() -> None:
             assert file.is_file()
 
 
-def test_finds_the_course_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "course.toml").write_text(TOML, encoding="utf-8")
-    below = tmp_path / "exercises" / "mine"
-    below.mkdir(parents=True)
-    monkeypatch.chdir(below)
-    assert locate_course(None).root == tmp_path.resolve()
-
-
-def test_locates_by_folder_or_file(tmp_path: Path) -> None:
-    file = tmp_path / "course.toml"
-    file.write_text(TOML, encoding="utf-8")
-    assert locate_course(tmp_path).name == locate_course(file).name == "paper-birds"
-
-
-@pytest.mark.parametrize("name", ["", "nowhere", "other.toml"])
-def test_a_path_that_is_no_course(tmp_path: Path, name: str) -> None:
-    (tmp_path / "other.toml").write_text(TOML, encoding="utf-8")
-    with pytest.raises(KitError, match=r"it has no course\.toml"):
-        locate_course(tmp_path / name)
-
-
-def test_locates_the_nearest_course_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "course.toml").write_text(TOML, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert locate_course(None).name == "paper-birds"
-
-
 def test_a_broken_course_is_not_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

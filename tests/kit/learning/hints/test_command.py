@@ -92,17 +92,6 @@ def test_a_hint_asks_first_and_answers_the_next_time(asking: Path, ask: Typed) -
     assert parts(ask("fold", "2")) == (True, True)
 
 
-def test_a_question_again_and_a_hint_by_its_number(asking: Path, ask: Typed) -> None:
-    ask("fold")
-    assert parts(ask("fold", "--again")) == (True, False)
-    assert parts(ask("fold")) == (False, True)
-    assert parts(ask("fold", "--again")) == (True, True)
-    assert parts(ask("fold", "2")) == (True, False)
-    assert parts(ask("fold", "1")) == (True, True)
-    shown = ask("fold")
-    assert "hint 2 of 5, the answer" in shown and parts(shown) == (False, True)
-
-
 def test_the_hint_about_the_mistake_asks_too(asking: Path, ask: Typed) -> None:
     graded(asking, "fold", Status.FAILED, named=True)
     shown = ask()
@@ -133,12 +122,6 @@ def test_all_of_them_have_their_questions_and_answers(asking: Path, ask: Typed) 
     graded(asking, "fold", Status.PASSED)
     shown = ask("fold", "--all")
     assert all(f"Why step {n}?\n\n  Do step {n} of fold." in shown for n in range(1, 6))
-
-
-def test_stages_have_ladders_of_their_own(ask: Typed) -> None:
-    assert "hint 1 of 5" in ask("fold")
-    assert "hint 1 of 5" in ask("wings")
-    assert "hint 2 of 5" in ask("fold")
 
 
 def test_an_earlier_one_and_the_last_one_again(ask: Typed) -> None:

@@ -116,13 +116,6 @@ def test_a_spoilt_mark_is_written_anew(
     assert "another version of the kit wrote it" in refused("init")
 
 
-def test_a_file_in_the_way(birds: Path, refused: Typed) -> None:
-    (birds / "mine").mkdir()
-    (birds / "mine" / "README.md").write_text("my diary\n", encoding="utf-8")
-    assert f"{birds / 'mine' / 'README.md'}: is in the way" in refused("init", "mine")
-    assert [file.name for file in (birds / "mine").iterdir()] == ["README.md"]
-
-
 def test_in_plain_letters(birds: Path, grade: Typed) -> None:
     assert grade("init", "mine", "--plain").isascii()
 

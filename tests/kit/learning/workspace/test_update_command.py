@@ -78,9 +78,3 @@ def test_what_is_in_the_way_is_named(birds: Path, workspace: Path, say: Say) -> 
     assert "exercises/fold.py: unchanged (is a link: put the file itself in its place)" in said
     assert "exercises/wings.py: unchanged (is not UTF-8)" in said
     assert not (workspace / "nowhere.py").exists()
-
-
-def test_a_folder_that_cannot_be_written(birds: Path, workspace: Path, refused: Typed) -> None:
-    change(birds, "fold", "Do it", "Done anew")
-    (workspace / ".grade" / "replaced").write_text("in the way", encoding="utf-8")
-    assert "cannot be written" in refused("update")
