@@ -161,10 +161,8 @@ def test_what_lives_in_a_check_is_shown_as_what_lives_at_all(course: Course) -> 
     escapes = tried(course, "moving_average").escapes
     assert {each.check for each in escapes} == {"moving_average.length"}
     assert {each.id for each in escapes} == {*overlap.catches}
-    with grade("moving_average", "--plain", "--course", str(course.root)) as process:
-        assert process.stdout is not None
-        output = process.stdout.read()
-    assert process.returncode == 1
+    code, output = plain(course, "moving_average")
+    assert code == 1
     for each in escapes:
         assert f"moving_average: {each.id} passes the check length\n" in output
         assert all(f"removed: {line[1:]}" in output for line in removed(each.diff))
@@ -335,6 +333,13 @@ def grade(*words: str) -> subprocess.Popen[str]:
     )
 
 
+def plain(course: Course, slug: str) -> tuple[int, str]:
+    """The exit code and what is shown of one stage, without a table."""
+    process = grade(slug, "--plain", "--course", str(course.root))
+    output, _ = process.communicate()
+    return process.returncode, output
+
+
 @pytest.mark.slow
 def test_every_mutant_is_tried_and_none_lives(course: Course) -> None:
     process = grade("--course", str(course.root), "--json", "--jobs", "1")
@@ -353,10 +358,8 @@ def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
     edit(course.stage("smooth").check_file, "@pytest.mark.points(1)\ndef", "def")
     edit(course.stage("smooth").check_file, "(3)", "(4)")
     edit(course.stage("smooth").check_file, "test_once", "once")
-    with grade("smooth", "--plain", "--course", str(course.root)) as process:
-        assert process.stdout is not None
-        output = process.stdout.read()
-    assert process.returncode == 1
+    code, output = plain(course, "smooth")
+    assert code == 1
     assert "removed: def smooth(values: np.ndarray, width: int, times: int = 1)" in output
     assert "added: def smooth(values: np.ndarray, width: int, times: int = 2)" in output
     assert "smooth: 21 mutants, 19 caught, 0 explained, 2 live" in output
@@ -364,11 +367,8 @@ def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
 
 
 def test_the_command_says_that_nothing_lives(course: Course) -> None:
-    with grade("smooth", "--plain", "--course", str(course.root)) as process:
-        assert process.stdout is not None
-        output = process.stdout.read()
-    assert process.returncode == 0
-    assert "Every mutant is caught or explained." in output
+    code, output = plain(course, "smooth")
+    assert code == 0 and "Every mutant is caught or explained." in output
 
 
 @pytest.mark.slow

@@ -162,9 +162,8 @@ def append(course: Course, file: str, text: str) -> None:
 
 
 def proven(course: Course, slug: str = "roughness") -> StageProof:
-    """The proof of one stage; its stub is brought into step if the solution still is Python."""
-    stage = course.stage(slug)
-    [proof] = verify(course, [stage], seeds=SEEDS).stages
+    """The proof of one stage."""
+    [proof] = verify(course, [course.stage(slug)], seeds=SEEDS).stages
     return proof
 
 
@@ -892,37 +891,32 @@ def clamped(values):
 """
 
 
-def lucky(course: Course, mark: str = "", draw: str = "rand(n=10)") -> str:
-    """What is said of a mistake that shows only where two of ten numbers are far apart."""
+MARK_RANDOM, ANY_SEED = "@pytest.mark.random", "np.random.default_rng().normal(size=10)"
+NO_SEED = "roughness.chance uses different inputs each time: make them with rand"
+LUCK = "the misconception clamped gets 0 or 1 points depending on the seed: give roughness.chance"
+
+
+@pytest.mark.parametrize(
+    "mark, draw, told",
+    [
+        (MARK_RANDOM, "rand(n=10)", LUCK),
+        ("", "rand(n=10)", ""),  # the inputs do not follow the seed
+        ("", ANY_SEED, NO_SEED),
+        (MARK_RANDOM, ANY_SEED, NO_SEED),
+    ],
+)
+def test_a_mistake_that_shows_with_some_seeds_only_is_told(
+    course: Course, mark: str, draw: str, told: str
+) -> None:
+    """It shows only where two of ten numbers are far apart."""
     change(course, CHECKS, "import pytest\n", "import numpy as np\nimport pytest\n")
     change(course, "course.toml", "points = 2", "points = 3")
     append(course, CHECKS, BY_LUCK.format(mark=mark, draw=draw))
     append(course, MISTAKES, CLAMPED)
     course = read_course(course.root / "course.toml")
     [proof] = verify(course, [course.stage("roughness")], seeds=range(1, 21), per_answer=20).stages
-    return "\n".join(proof.problems)
-
-
-def test_a_mistake_that_shows_with_some_seeds_only_is_told(course: Course) -> None:
-    said = lucky(course, "@pytest.mark.random")
-    assert (
-        "the misconception clamped gets 0 or 1 points depending on the seed: give roughness.chance"
-        in said
-    )
-
-
-def test_inputs_that_do_not_follow_the_seed_bring_no_luck(course: Course) -> None:
-    assert lucky(course) == ""
-
-
-def test_inputs_drawn_without_any_seed_are_told(course: Course) -> None:
-    said = lucky(course, draw="np.random.default_rng().normal(size=10)")
-    assert "roughness.chance uses different inputs each time: make them with rand" in said
-
-
-def test_random_inputs_drawn_without_any_seed_are_told(course: Course) -> None:
-    said = lucky(course, "@pytest.mark.random", "np.random.default_rng().normal(size=10)")
-    assert "roughness.chance uses different inputs each time: make them with rand" in said
+    said = "\n".join(proof.problems)
+    assert told in said and bool(told) == bool(said)
 
 
 def test_a_check_that_does_not_compare_each_time_is_told(course: Course) -> None:
