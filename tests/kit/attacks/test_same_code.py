@@ -101,6 +101,9 @@ def by_a_name(variable: str) -> str:
 COUNTS = RIGHT.replace("width):", "width, seen=[0]):\n    seen[0] += len(values) == 99").replace(
     "means / width", "means / (width + (seen[0] > 0))"
 )
+ONLY_AS_A_FILE = (
+    f"{HEAD}    if __name__ == 'submission':\n        raise NotImplementedError\n{BODY}"
+)
 LAZY = "from __future__ import annotations\n"
 ANNOTATED = RIGHT.replace("width)", "width: int)", 1).replace(
     "means / width", "means / (width if moving_average.__annotations__['width'] == 'int' else 1)"
@@ -115,46 +118,64 @@ while frame:
             thing._missing = ("landlock",)
     frame = frame.f_back
 """
-TWINS: Mapping[str, Twins] = {
-    "a number of too many digits beside other code": Twins(
-        notebook(RIGHT), notebook(RIGHT, f"{TOO_MANY_DIGITS}def moving_average(*_): pass\n")
+# Cells that stand after the right answer, and what they do to it.
+AFTER: Mapping[str, str] = {
+    "a number of too many digits beside other code": (
+        f"{TOO_MANY_DIGITS}def moving_average(*_): pass\n"
     ),
+    "an attribute in a pattern": (
+        "def tail(): pass\nmatch tail:\n"
+        "    case object(__globals__=names): names['moving_average'] = tail\n"
+    ),
+    "an import that is assigned to": "import numpy as np\nclass Other: ones = print\nnp = Other\n",
+    "a method with another object": (
+        "class A:\n    def put(self): self.ones = self.zeros\nA.put(np)\n"
+    ),
+    "attributes by their names": (
+        "import functools\nclass A: ones = np.zeros\n"
+        "functools.update_wrapper(np, A, assigned=('ones',), updated=())\n"
+    ),
+    "code in a text": "np.testing.runstring('import numpy; numpy.ones = numpy.zeros', {})\n",
+    "another cell that writes over a library": (
+        "def change(of):\n    of.ones = of.zeros\nchange(np)\n"
+    ),
+    "the same by the name of self": "def change(self):\n    self.ones = self.zeros\nchange(np)\n",
+    "the same by setattr on self": (
+        "def put(self, n, v):\n    setattr(self, n, v)\nput(np, 'ones', np.zeros)\n"
+    ),
+    "the same by a loop": "def f(m):\n    for m.ones in [np.zeros]: pass\nf(np)\n",
+    "the same by an annotation": (
+        "import typing\ndef f(x: 'exec(\"import numpy; numpy.ones = numpy.zeros\")'): pass\n"
+        "typing.get_type_hints(f)\n"
+    ),
+    "the names of all code, by a generator": (
+        "names = (x for x in '').gi_frame.f_globals\nnames.update(np=None)\n"
+    ),
+    "a state that a copy gives": (
+        "import copy\nclass A:\n    def __reduce_ex__(self, protocol):\n"
+        "        return (lambda: np), (), {'ones': np.zeros}\ncopy.copy(A())\n"
+    ),
+    "bytes that are code to a library": (
+        "import numpy.lib.format as form\nclass A:\n    def __init__(self):\n"
+        "        self.left = form.magic(1, 0) + b'v\\x00' + head.ljust(117) + b'\\n' + code\n"
+        "    def read(self, n):\n        now = self.left[:n]\n"
+        "        self.left = self.left[n:]\n        return now\n    def readline(self):\n"
+        "        return self.read(self.left.index(b'\\n') + 1)\n"
+        "head = b\"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\"\n"
+        "code = b\"cbuiltins\\nexec\\n(S'import numpy; numpy.ones = numpy.zeros'\\ntR.\"\n"
+        "form.read_array(A(), allow_pickle=True)\n"
+    ),
+}
+TWINS: Mapping[str, Twins] = {
+    **{name: Twins(notebook(RIGHT), notebook(RIGHT, cell)) for name, cell in AFTER.items()},
     "a number of too many digits in a file that is imported": Twins(
         files(IMPORTS, aid=DIVIDES), files(IMPORTS, aid=TOO_MANY_DIGITS + IDLES)
     ),
     "the name of a variable that an error tells": Twins(
         notebook(by_a_name("good")), notebook(by_a_name("evil"))
     ),
-    "an attribute in a pattern": Twins(
-        notebook(RIGHT),
-        notebook(
-            RIGHT,
-            "def tail(): pass\nmatch tail:\n"
-            "    case object(__globals__=names): names['moving_average'] = tail\n",
-        ),
-    ),
     "Python's own functions": Twins(
         notebook(RIGHT), notebook("__builtins__ = {'__import__': __import__}\n", RIGHT)
-    ),
-    "an import that is assigned to": Twins(
-        notebook(RIGHT),
-        notebook(RIGHT, "import numpy as np\nclass Other: ones = print\nnp = Other\n"),
-    ),
-    "a method with another object": Twins(
-        notebook(RIGHT),
-        notebook(RIGHT, "class A:\n    def put(self): self.ones = self.zeros\nA.put(np)\n"),
-    ),
-    "attributes by their names": Twins(
-        notebook(RIGHT),
-        notebook(
-            RIGHT,
-            "import functools\nclass A: ones = np.zeros\n"
-            "functools.update_wrapper(np, A, assigned=('ones',), updated=())\n",
-        ),
-    ),
-    "code in a text": Twins(
-        notebook(RIGHT),
-        notebook(RIGHT, "np.testing.runstring('import numpy; numpy.ones = numpy.zeros', {})\n"),
     ),
     "a state that a call changes": Twins(
         notebook(COUNTS), notebook(COUNTS, "moving_average(np.ones(99), 3)\n")
@@ -179,14 +200,7 @@ TWINS: Mapping[str, Twins] = {
     "a name that cells alone have": Twins(
         notebook("display(3)\n" + RIGHT), files("display(3)\n" + RIGHT)
     ),
-    "a name by which it sees how it is run": Twins(
-        files(
-            HEAD + f"    if __name__ == 'submission':\n        raise NotImplementedError\n{BODY}"
-        ),
-        script(
-            HEAD + f"    if __name__ == 'submission':\n        raise NotImplementedError\n{BODY}"
-        ),
-    ),
+    "a name by which it sees how it is run": Twins(files(ONLY_AS_A_FILE), script(ONLY_AS_A_FILE)),
     "a default of a variable's name": Twins(
         notebook(with_default("mean")), notebook(with_default("total"))
     ),
@@ -195,56 +209,6 @@ TWINS: Mapping[str, Twins] = {
     ),
     "a package that takes the place of a file": Twins(
         files(IMPORTS, aid=DIVIDES), files(IMPORTS, aid=DIVIDES, aid__in____init__=IDLES)
-    ),
-    "another cell that writes over a library": Twins(
-        notebook(RIGHT), notebook(RIGHT, "def change(of):\n    of.ones = of.zeros\nchange(np)\n")
-    ),
-    "the same by the name of self": Twins(
-        notebook(RIGHT),
-        notebook(RIGHT, "def change(self):\n    self.ones = self.zeros\nchange(np)\n"),
-    ),
-    "the same by setattr on self": Twins(
-        notebook(RIGHT),
-        notebook(
-            RIGHT, "def put(self, n, v):\n    setattr(self, n, v)\nput(np, 'ones', np.zeros)\n"
-        ),
-    ),
-    "the same by a loop": Twins(
-        notebook(RIGHT), notebook(RIGHT, "def f(m):\n    for m.ones in [np.zeros]: pass\nf(np)\n")
-    ),
-    "the same by an annotation": Twins(
-        notebook(RIGHT),
-        notebook(
-            RIGHT,
-            "import typing\ndef f(x: 'exec(\"import numpy; numpy.ones = numpy.zeros\")'): pass\n"
-            "typing.get_type_hints(f)\n",
-        ),
-    ),
-    "the names of all code, by a generator": Twins(
-        notebook(RIGHT),
-        notebook(RIGHT, "names = (x for x in '').gi_frame.f_globals\nnames.update(np=None)\n"),
-    ),
-    "a state that a copy gives": Twins(
-        notebook(RIGHT),
-        notebook(
-            RIGHT,
-            "import copy\nclass A:\n    def __reduce_ex__(self, protocol):\n"
-            "        return (lambda: np), (), {'ones': np.zeros}\ncopy.copy(A())\n",
-        ),
-    ),
-    "bytes that are code to a library": Twins(
-        notebook(RIGHT),
-        notebook(
-            RIGHT,
-            "import numpy.lib.format as form\nclass A:\n    def __init__(self):\n"
-            "        self.left = form.magic(1, 0) + b'v\\x00' + head.ljust(117) + b'\\n' + code\n"
-            "    def read(self, n):\n        now = self.left[:n]\n"
-            "        self.left = self.left[n:]\n        return now\n    def readline(self):\n"
-            "        return self.read(self.left.index(b'\\n') + 1)\n"
-            "head = b\"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\"\n"
-            "code = b\"cbuiltins\\nexec\\n(S'import numpy; numpy.ones = numpy.zeros'\\ntR.\"\n"
-            "form.read_array(A(), allow_pickle=True)\n",
-        ),
     ),
     "an annotation that is evaluated": Twins(notebook(LAZY, ANNOTATED), notebook(ANNOTATED, LAZY)),
     "the same after an import that fails": Twins(
