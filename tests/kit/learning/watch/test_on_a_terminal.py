@@ -311,7 +311,7 @@ def test_without_a_terminal_it_prints_lines(root: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["watch", "grade"])
-def test_killed_at_a_hundred_moments_progress_stays_readable_and_never_sinks(
+def test_killed_at_any_moment_progress_stays_readable_and_never_sinks(
     root: Path, command: str
 ) -> None:
     """The file is saved again and again, right and wrong, while the command is killed."""
@@ -351,8 +351,8 @@ def test_killed_at_a_hundred_moments_progress_stays_readable_and_never_sinks(
     usual = until(wrong, lambda seconds: best() > 0 or seconds > LONGEST)
     before = best()
     assert 0 < before < 6
-    for number in range(100):
-        moment = usual * random.uniform(0.3, 1.2)
+    for number in range(25):  # in a write they are killed in read/test_progress.py
+        moment = usual * random.uniform(0.6, 1.2)  # before, it only imports
         until(right if number % 2 else wrong, lambda seconds, moment=moment: seconds > moment)
         now = best()
         assert now >= before
