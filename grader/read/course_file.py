@@ -62,7 +62,7 @@ _KINDS = frozenset({"tensor", "array", "number", "any"})
 _TESTS = "tests"  # instead of a kind: the learner writes tests that use this fixture
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_FOLDER = re.compile(r".*[/\\](?=\w+\.py$)")  # of a file that was named instead of its stage
+_FOLDER = re.compile(r"^.*[/\\](?=\w+\.py$)")  # of a file that was named instead of its stage
 _VERSION = re.compile(r"\d+(\.\d+)*")
 _DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 _RETURNS = re.compile(r"((?P<class>module|object)\s*->\s*)?(?P<tuple>\(.*\)|\w+)")

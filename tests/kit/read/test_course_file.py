@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -339,3 +340,7 @@ def test_finds_a_stage_or_the_one_that_comes_close() -> None:
         said = f"there is no stage '{word}'; `grade list` shows the stages, `grade --help` the comm"
         with pytest.raises(KitError, match=said):
             find_stage(course, word)
+    start = time.process_time()
+    with pytest.raises(KitError, match="there is no stage 'xxx"):
+        find_stage(course, "x" * 30_000)
+    assert time.process_time() - start < 1
