@@ -432,32 +432,24 @@ def test_a_file_that_cannot_be_imported_at_all_is_the_cause_of_later_failures(
     assert [stage.caused_by for stage in report.stages] == [None, first.slug]
 
 
+ELSEWHERE = "ModuleNotFoundError: No module named 'elsewhere'"
+
+
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
-        (
-            "import math\nfrom elsewhere import averaged",
-            "ModuleNotFoundError: No module named 'els",
-        ),
-        (
-            "open('x.csv')\nfrom elsewhere import averaged",
-            "ModuleNotFoundError: No module named 'e",
-        ),
-        (
-            "from elsewhere import (\n    averaged,\n)",
-            "ModuleNotFoundError: No module named 'elsew",
-        ),
+        ("import math\nfrom elsewhere import averaged", ELSEWHERE),
+        ("open('x.csv')\nfrom elsewhere import averaged", ELSEWHERE),
+        ("from elsewhere import (\n    averaged,\n)", ELSEWHERE),
         ("def averaged(:\n    return 1", "SyntaxError: invalid syntax"),
-        (
-            "while True: pass\nfrom elsewhere import averaged",
-            "ModuleNotFoundError: No module named",
-        ),
+        ("while True: pass\nfrom elsewhere import averaged", ELSEWHERE),
         ("averaging = print\n1 / 0", ""),
     ],
 )
 def test_who_uses_a_name_is_told_of_the_cell_that_should_define_it(cell: str, says: str) -> None:
     cells = (cell, AVERAGE + "    return averaged()\n")
-    report = grade(TINY, Request(Submission("nb", {}, cells=cells), TINY.stages[:1], seed=1))
+    course = replace(TINY, limits=replace(TINY.limits, load_seconds=1))
+    report = grade(course, Request(Submission("nb", {}, cells=cells), TINY.stages[:1], seed=1))
     message = report.stages[0].checks[0].message
     assert "NameError: name 'averaged' is not defined" in message
     assert ("import or define it" in message) is not bool(says)

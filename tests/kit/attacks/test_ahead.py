@@ -18,7 +18,7 @@ from grader.types.report import Report
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE as ATTENTION
 from tests.kit.support.files import write_files
-from tests.kit.wrong_answers import wrong_answers
+from tests.kit.wrong_answers import WrongAnswer, wrong_answers
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 TOML = """
@@ -253,6 +253,10 @@ def test_no_wrong_answer_of_a_stage_is_told_anything_else(stage: Any) -> None:
     files = solution_files(ATTENTION)
 
     def body(engine: Engine) -> None:
+        def told(answer: WrongAnswer) -> list[Any]:
+            own = {**files, stage.file_name: answer.source.encode()}
+            return standing(engine.grade(Request(Submission("s", own), (stage,), 1)))
+
         right = Submission("right", files)
         graded = []
         for ahead in (False, True):
@@ -260,20 +264,7 @@ def test_no_wrong_answer_of_a_stage_is_told_anything_else(stage: Any) -> None:
                 engine.checks.forget()
                 engine.grade(Request(right, (stage,), 1))
                 engine.rehearse((stage,), 1)
-            graded.append(
-                [
-                    standing(
-                        engine.grade(
-                            Request(
-                                Submission("s", {**files, stage.file_name: answer.source.encode()}),
-                                (stage,),
-                                1,
-                            )
-                        )
-                    )
-                    for answer in answers
-                ]
-            )
+            graded.append([told(answer) for answer in answers])
         for answer, one, other in zip(answers, *graded, strict=True):
             assert one == other, answer.name
 

@@ -75,7 +75,7 @@ def copied(kit: Path) -> Path:
     for name in ("exercises", "hints", "solutions", "tests/checks"):
         shutil.copytree(ROOT / name, kit / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "course.toml", kit)
-    edit(kit / "course.toml", "load_seconds = 10", "load_seconds = 3")
+    edit(kit / "course.toml", "load_seconds = 10", "load_seconds = 5")
     return kit
 
 
