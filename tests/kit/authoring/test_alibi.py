@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.kit.support.files import edit
+from tests.kit.support.files import edit, write_files
+from tests.kit.support.tiny import Say
 
 MOST = 150
 FUNCTIONS = (
@@ -165,8 +165,8 @@ REASONS = {
 class Author:
     """Somebody at a keyboard: counts the lines that they type."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, say: Say) -> None:
+        self._say = say
         self.lines = 0
 
     def typed(self, text: str) -> str:
@@ -177,24 +177,25 @@ class Author:
     def grade(self, *words: str, code: int = 0) -> str:
         """What a command prints."""
         self.typed("grade ...")
-        command = [sys.executable, "-m", "grader", *words]
-        done = subprocess.run(
-            command, cwd=self.root, capture_output=True, text=True, encoding="utf-8", check=False
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout
+        found, shown, errors = self._say(*words)
+        assert found == code, shown + errors
+        return shown
 
     def replace(self, file: str, old: str, new: str) -> None:
         """Type something in the first place of something else."""
-        edit(self.root / file, old, self.typed(new))
+        edit(Path(file), old, self.typed(new))
 
 
 @pytest.mark.slow
-def test_a_new_author_types_at_most_150_lines(tmp_path: Path) -> None:
-    author = Author(tmp_path)
+@pytest.mark.usefixtures("checks_apart")
+def test_a_new_author_types_at_most_150_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, say: Say
+) -> None:
+    author = Author(say)
+    monkeypatch.chdir(tmp_path)
     course = ("--course", "course", "--title", "Positions", "--library", "torch")
     author.grade("new", *course)
-    author.root = tmp_path / "course"
+    monkeypatch.chdir(tmp_path / "course")
     signatures = [word for function in FUNCTIONS for word in ("--function", function)]
     author.grade("new", "alibi", "--title", "ALiBi", "--bonus", *signatures)
     for function in FUNCTIONS:
@@ -234,7 +235,7 @@ def test_a_new_author_types_at_most_150_lines(tmp_path: Path) -> None:
         author.replace(mistakes, SAYS, says)
 
     for name, answer in ACCEPTED.items():
-        (author.root / f"tests/accepted/alibi/{name}.py").write_text(author.typed(answer), "utf-8")
+        Path(f"tests/accepted/alibi/{name}.py").write_text(author.typed(answer), "utf-8")
     for old, new in HINTS.items():
         author.replace("hints/alibi.md", old, new)
     author.grade("stubs", "alibi")
@@ -246,8 +247,7 @@ def test_a_new_author_types_at_most_150_lines(tmp_path: Path) -> None:
         [stage] = report["stages"]
         live = [trial["record"] for trial in stage["trials"] if trial["record"]]
         tables = [table(author, record) for record in live]
-        (author.root / "tests/mutants").mkdir()
-        (author.root / "tests/mutants/alibi.toml").write_text("\n".join(tables), "utf-8")
+        write_files(Path("tests/mutants"), {"alibi.toml": "\n".join(tables)})
         author.grade("verify", "--mutants")
     assert author.lines <= MOST, author.lines
 
