@@ -6,11 +6,8 @@ KEEP_SCREENSHOTS=DIR python -m pytest -m slow tests/kit/classes/nbgrader/test_fo
 
 from __future__ import annotations
 
-import copy
-import csv
 import io
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +17,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.kit.classes.nbgrader.test_cycle import cell
+from tests.kit.classes.nbgrader.test_cycle import Notebook, answered, body
+from tests.kit.classes.test_grading import scores as points_of
 from tests.kit.support.browser import (
     IN_A_BROWSER,
     TOKEN,
@@ -42,7 +40,6 @@ pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 pytestmark = IN_A_BROWSER
 
 NAME = "attention"
-Notebook = dict[str, Any]
 TAKEN = "document.title='taken'"
 EVIL = f'My notes. <script>{TAKEN}</script><img src=x onerror="{TAKEN}"> [Me](javascript:{TAKEN})'
 GONE = "![a picture](attachment:gone.png)"
@@ -51,22 +48,10 @@ NOT_SCALED = """print("<b>", "x" * 500)
 TRANSPOSED = "return x.reshape(x.shape[0], x.shape[2], -1)"
 
 
-def written(notebook: Notebook, slug: str, code: str) -> None:
-    """Put other code between the markers of a stage's only solution."""
-    found = cell(notebook, f"{slug}-code")
-    pattern = r"### BEGIN SOLUTION.*### END SOLUTION"
-    found["source"] = re.sub(pattern, code, "".join(found["source"]), flags=re.S)
-
-
 def handed_in(released: Notebook, solved: Notebook) -> dict[str, bytes]:
     """Full marks and a hostile note; some mistakes; an untouched notebook; not a notebook."""
-    whole = copy.deepcopy(released)
-    for source in solved["cells"]:
-        if source["metadata"].get("nbgrader", {}).get("solution"):
-            cell(whole, source["metadata"]["nbgrader"]["grade_id"])["source"] = source["source"]
-    partial = copy.deepcopy(whole)
-    written(partial, "scaled_scores", NOT_SCALED)
-    written(partial, "concat_heads", TRANSPOSED)
+    whole = answered(released, solved)
+    partial = body(body(whole, "scaled_scores", NOT_SCALED), "concat_heads", TRANSPOSED)
     note = {"cell_type": "markdown", "id": "note", "metadata": {}, "source": f"{EVIL} {GONE}"}
     whole["cells"].insert(1, note)
     notebooks = {"ann": whole, "bob": partial, "cas": released}
@@ -100,7 +85,6 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_files(course / "submitted" / student / NAME, {f"{NAME}.ipynb": data})
     run(*grade, "class", "--course", str(ROOT), "--nbgrader", ".", NAME)
     run("nbgrader", "generate_feedback", NAME)
-    run("nbgrader", "export")
     return course
 
 
@@ -119,11 +103,6 @@ def found(browser: Any, css: str, words: str = "") -> Any:
 # --- for teachers ------------------------------------------------------------------------------
 
 
-def exported(course: Path) -> dict[str, float]:
-    rows = csv.DictReader((course / "grades.csv").read_text("utf-8").splitlines())
-    return {row["student_id"]: float(row["score"]) for row in rows}
-
-
 def rows(browser: Any) -> list[list[str]]:
     """The texts of a page's table, once its rows are filled."""
     every = browser.find_elements("css selector", "tbody tr")
@@ -134,7 +113,7 @@ def rows(browser: Any) -> list[list[str]]:
 def test_formgrader_shows_scores_and_reasons_and_runs_nothing_of_a_students(
     browser: Any, graded: Path, tmp_path: Path
 ) -> None:
-    due = exported(graded)
+    due = points_of(graded)
     assert due["ann"] == 100 and 0 < due["bob"] < 100 and due["cas"] == due["dan"] == 0
     look(browser, "light", 1200)
     with jupyter("jupyter_server", graded, tmp_path, []) as address:
