@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from grader.run.transcripts import Key, Transcripts
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
+from grader.types.course import Stage
 from grader.types.submission import Submission
 from tests.kit.support.checkout import TINY
 from tests.kit.support.files import write_files
@@ -84,15 +86,24 @@ def test_values(submission):
     submission.moving_average(np.ones(3), 2)
     warnings.warn("an odd answer", stacklevel=1)
 """
-FILES = {STAGE.file_name: RIGHT}
 
-Grade = Callable[[bytes], StageFacts]
+Grade = Callable[..., StageFacts]
 
 
 @pytest.fixture(scope="module")
 def interpreter() -> Iterator[Interpreter]:
     with Interpreter(TINY.preload, TINY.limits, gpu=False) as interpreter:
         yield interpreter
+
+
+def facts_of(
+    checks: Checks, interpreter: Interpreter, stage: Stage, source: bytes, seed: int = 1
+) -> StageFacts:
+    """What the checks of a stage meet in this answer to it."""
+    course = replace(TINY, stages=(stage,))
+    submission = Submission("mine", {stage.file_name: source})
+    answers = WorkerAnswers(interpreter, Import(course, stage, submission))
+    return checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
 
 
 class Counting(Checks):
@@ -115,12 +126,7 @@ def grading(
     def work(checks: Checks) -> None:
         assert isinstance(checks, Counting)
 
-        def grade(source: bytes, seed: int = 1) -> StageFacts:
-            submission = Submission("mine", {STAGE.file_name: source})
-            answers = WorkerAnswers(interpreter, Import(TINY, STAGE, submission))
-            return checks.run(STAGE, StageUnderCheck(STAGE, answers), seed, "cpu")
-
-        body(checks, grade)
+        body(checks, partial(facts_of, checks, interpreter, STAGE))
 
     with_checks(TINY, [STAGE], work)
 
@@ -247,14 +253,9 @@ def test_what_one_submission_lacks_another_may_have(
     second = b"def second():\n    return 2\n"
 
     def body(checks: Checks) -> list[Ending]:
-        endings = []
-        for source in (first + lacking, first + second, first + lacking):
-            answers = WorkerAnswers(
-                interpreter, Import(course, stage, Submission("mine", {"pair.py": source}))
-            )
-            facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
-            endings.append(facts.cases[0].ending)
-        return endings
+        sources = (first + lacking, first + second, first + lacking)
+        facts = [facts_of(checks, interpreter, stage, source) for source in sources]
+        return [each.cases[0].ending for each in facts]
 
     with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
         endings = with_checks(course, [stage], body)
@@ -297,9 +298,7 @@ def test_a_process_that_has_lost_cuda_serves_no_other_case(tmp_path: Path) -> No
     stage = course_read.stage("pair")
 
     def body(checks: Checks) -> list[Ending]:
-        submission = Submission("mine", {"pair.py": LOSES_CUDA.encode()})
-        answers = WorkerAnswers(interpreter, Import(course_read, stage, submission))
-        facts = checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
+        facts = facts_of(checks, interpreter, stage, LOSES_CUDA.encode())
         return [case.ending for case in facts.cases]
 
     with Interpreter(course_read.preload, course_read.limits, gpu=False) as interpreter:
@@ -338,9 +337,7 @@ def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
         told = []
         for seed in (1, 1, 2):
             checks.forget()
-            answers = WorkerAnswers(interpreter, Import(course, stage, Submission("mine", FILES)))
-            facts = checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
-            told.append(facts.cases[0].message)
+            told.append(facts_of(checks, interpreter, stage, RIGHT, seed).cases[0].message)
         return told
 
     first, again, other = with_checks(course, [stage], body)
@@ -353,11 +350,8 @@ def first_fact(text: str, folder: Path, interpreter: Interpreter) -> CaseFact:
     stage = course.stage("moving_average")
     stage.check_file.write_text(text, encoding="utf-8")
 
-    def body(checks: Checks) -> StageFacts:
-        answers = WorkerAnswers(interpreter, Import(course, stage, Submission("mine", FILES)))
-        return checks.run(stage, StageUnderCheck(stage, answers), 1, "cpu")
-
-    return with_checks(course, [stage], body).cases[0]
+    facts = with_checks(course, [stage], lambda all: facts_of(all, interpreter, stage, RIGHT))
+    return facts.cases[0]
 
 
 def test_a_warning_in_a_check_shows_none_of_its_lines(
