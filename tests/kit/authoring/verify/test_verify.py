@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from grader.types.course import Course
 from tests.kit.support.checkout import TINY, run_python
 from tests.kit.support.tiny import Capture, Say, Typed, change
 
+Plant = Callable[[Course], object]
 SEEDS = (1, 2)
 CHECKS = "tests/checks/test_roughness.py"
 TRACE = "hints/traces/roughness.py"
@@ -43,6 +46,7 @@ def explore(submission, days):
 """
 MISTAKES = "hints/misconceptions/roughness.py"
 SOLUTION = "solutions/roughness.py"
+HINTS, STUB = "hints/roughness.md", "exercises/roughness.py"
 ACCEPTED = "tests/accepted/roughness/sorted_steps.py"
 UNPAID = """
 
@@ -161,6 +165,14 @@ def append(course: Course, file: str, text: str) -> None:
         opened.write(text)
 
 
+def changed(file: str, old: str, new: str) -> Plant:
+    return lambda course: change(course, file, old, new)
+
+
+def appended(file: str, text: str) -> Plant:
+    return lambda course: append(course, file, text)
+
+
 def proven(course: Course, slug: str = "roughness") -> StageProof:
     """The proof of one stage."""
     [proof] = verify(course, [course.stage(slug)], seeds=SEEDS).stages
@@ -261,442 +273,409 @@ def test_one_note_names_all_checks_that_catch_nothing(course: Course) -> None:
 
 # --- faults that are told once, in a line -------------------------------------------------------
 
-FAULTS = {
+FAULTS: dict[str, tuple[Any, ...]] = {
     "an absent solution": (
         lambda c: (c.root / SOLUTION).unlink(),
-        ["solutions/roughness.py: is missing: write the solution"],
+        f"{SOLUTION}: is missing: write the solution",
     ),
-    "absent hints": (
-        lambda c: (c.root / "hints/roughness.md").unlink(),
-        ["hints/roughness.md: is missing: write the hints"],
-    ),
+    "absent hints": (lambda c: (c.root / HINTS).unlink(), f"{HINTS}: is missing: write the hints"),
     "absent misconceptions": (
         lambda c: (c.root / MISTAKES).unlink(),
-        ["hints/misconceptions/roughness.py: is missing: write the misconceptions"],
+        f"{MISTAKES}: is missing: write the misconceptions",
     ),
-    "an absent stub": (
-        lambda c: (c.root / "exercises/roughness.py").unlink(),
-        ["exercises/roughness.py: is missing: run grade stubs"],
-    ),
+    "an absent stub": (lambda c: (c.root / STUB).unlink(), f"{STUB}: is missing: run grade stubs"),
     "an old stub": (
-        lambda c: append(c, "exercises/roughness.py", "# mine\n"),
-        ["exercises/roughness.py: does not match the solution: run grade stubs"],
+        appended(STUB, "# mine\n"),
+        f"{STUB}: does not match the solution: run grade stubs",
     ),
     "a stub that was edited by hand": (
-        lambda c: change(c, "exercises/roughness.py", "raise", "return 1\n    raise"),
-        ["does not match the solution: run grade stubs roughness --force"],
+        changed(STUB, "raise", "return 1\n    raise"),
+        "does not match the solution: run grade stubs roughness --force",
     ),
     "a solution that is no Python": (
-        lambda c: change(c, SOLUTION, RETURN, "    return max((("),
-        ["solutions/roughness.py:14: SyntaxError: '(' was never closed"],
+        changed(SOLUTION, RETURN, "    return max((("),
+        f"{SOLUTION}:14: SyntaxError: '(' was never closed",
     ),
     "a solution that cannot be imported": (
-        lambda c: change(c, SOLUTION, "from itertools", "from itertool"),
-        ["solutions/roughness.py:3: ModuleNotFoundError: No module named 'itertool'"],
+        changed(SOLUTION, "from itertools", "from itertool"),
+        f"{SOLUTION}:3: ModuleNotFoundError: No module named 'itertool'",
     ),
     "a solution that imports a stage by its folder": (
-        lambda c: append(c, SOLUTION, "from exercises.smooth import smooth\n"),
-        ["No module named 'exercises.smooth': write `from STAGE import ...`, without the folder"],
+        appended(SOLUTION, "from exercises.smooth import smooth\n"),
+        "No module named 'exercises.smooth': write `from STAGE import ...`, without the folder",
     ),
     "several at once": (
         lambda c: [
             append(c, SOLUTION, "nonsense\n"),
             append(c, CHECKS, "def test_more(submission): pass\n"),
-            change(c, "hints/roughness.md", "## 2", "## 7"),
+            change(c, HINTS, "## 2", "## 7"),
             append(c, MISTAKES, "def (\n"),
             append(c, ACCEPTED, ")\n"),
         ],
-        [
-            f"{SOLUTION}:16: NameError: name 'nonsense' is not defined",
-            f"{CHECKS}:25: test_more has no title: write a docstring",
-            "hint 7 where hint 2 should be",
-            f"{MISTAKES}:38: SyntaxError: ",
-            f"{ACCEPTED}:4: SyntaxError: unmatched ')'",
-        ],
+        f"{SOLUTION}:16: NameError: name 'nonsense' is not defined",
+        f"{CHECKS}:25: test_more has no title: write a docstring",
+        "hint 7 where hint 2 should be",
+        f"{MISTAKES}:38: SyntaxError: ",
+        f"{ACCEPTED}:4: SyntaxError: unmatched ')'",
     ),
     "a broken check beside a broken misconception": (
         lambda c: [append(c, CHECKS, "def (\n"), append(c, MISTAKES, "def (\n")],
-        [f"{CHECKS}:25: SyntaxError: ", f"{MISTAKES}:38: SyntaxError: "],
+        f"{CHECKS}:25: SyntaxError: ",
+        f"{MISTAKES}:38: SyntaxError: ",
     ),
     "a solution under another name": (
-        lambda c: change(c, SOLUTION, "def roughness", "def rough"),
-        ["solutions/roughness.py: does not define 'roughness', which course.toml names"],
+        changed(SOLUTION, "def roughness", "def rough"),
+        f"{SOLUTION}: does not define 'roughness', which course.toml names",
     ),
     "a solution that hangs": (
-        lambda c: change(
-            c, SOLUTION, RETURN, f"    while len(values) > 4:\n        pass\n{RETURN}"
-        ),
-        ["the solution hangs: roughness is stopped after 0.9 s (seed 1)"],
+        changed(SOLUTION, RETURN, f"    while len(values) > 4:\n        pass\n{RETURN}"),
+        "the solution hangs: roughness is stopped after 0.9 s (seed 1)",
     ),
     "a solution that hangs when it is imported": (
-        lambda c: append(c, SOLUTION, "\n\nwhile True:\n    pass\n"),
-        [": Stopped: did not end within 0.9 s"],  # in one of two lines
+        appended(SOLUTION, "\n\nwhile True:\n    pass\n"),
+        ": Stopped: did not end within 0.9 s",
     ),
     "a misconception that hangs": (
-        lambda c: append(c, MISTAKES, SLIP.replace("return mx(values)", HANG)),
-        [f"{MISTAKES}: the misconception slip hangs: roughness is stopped after 0.9 s (seed 1)"],
+        appended(MISTAKES, SLIP.replace("return mx(values)", HANG)),
+        f"{MISTAKES}: the misconception slip hangs: roughness is stopped after 0.9 s (seed 1)",
     ),
     "a file of misconceptions that hangs when it is imported": (
-        lambda c: append(c, MISTAKES, "while True: pass\n"),
-        [f"{MISTAKES}:38: Stopped: did not end within 0.9 s"],
+        appended(MISTAKES, "while True: pass\n"),
+        f"{MISTAKES}:38: Stopped: did not end within 0.9 s",
     ),
     "a check that hangs": (
-        lambda c: change(c, CHECKS, "    expect_close", "    while True: pass\n    expect_close"),
-        [f"{CHECKS}:24: Stopped: did not end within 3 s"],
+        changed(CHECKS, "    expect_close", "    while True: pass\n    expect_close"),
+        f"{CHECKS}:24: Stopped: did not end within 3 s",
     ),
     "a file of checks that hangs when it is imported": (
-        lambda c: append(c, CHECKS, "while True: pass\n"),
-        [f"{CHECKS}:25: Stopped: did not end within 0.9 s"],
+        appended(CHECKS, "while True: pass\n"),
+        f"{CHECKS}:25: Stopped: did not end within 0.9 s",
     ),
     "a marker that is forgotten": (
-        lambda c: change(c, SOLUTION, "    ### END SOLUTION\n", ""),
-        [f"{SOLUTION}:12: this solution has no '### END SOLUTION': write it below"],
+        changed(SOLUTION, "    ### END SOLUTION\n", ""),
+        f"{SOLUTION}:12: this solution has no '### END SOLUTION': write it below",
     ),
     "a solution that begins twice": (
-        lambda c: change(c, SOLUTION, RETURN, f"{MARK}{RETURN}"),
-        [f"{SOLUTION}:14: a solution starts inside the one from line 12: end that one with '### E"],
+        changed(SOLUTION, RETURN, f"{MARK}{RETURN}"),
+        f"{SOLUTION}:14: a solution starts inside the one from line 12: end that one with '### E",
     ),
     "a check that is no Python": (
-        lambda c: change(c, CHECKS, "def test_values(", "def test_values(("),
-        ["tests/checks/test_roughness.py:22: SyntaxError: "],
+        changed(CHECKS, "def test_values(", "def test_values(("),
+        f"{CHECKS}:22: SyntaxError: ",
     ),
     "checks that cannot be imported": (
-        lambda c: change(c, CHECKS, "import expect_close", "import expect_near"),
-        ["name 'expect_near' from 'grader.checking' (did you mean 'expect_"],
+        changed(CHECKS, "import expect_close", "import expect_near"),
+        "name 'expect_near' from 'grader.checking' (did you mean 'expect_",
     ),
     "a check without points": (
-        lambda c: change(c, CHECKS, "@pytest.mark.points(2)\n", ""),
-        ["tests/checks/test_roughness.py:12: test_values has no points: add @pytest.mark.points(1"],
+        changed(CHECKS, "@pytest.mark.points(2)\n", ""),
+        f"{CHECKS}:12: test_values has no points: add @pytest.mark.points(1",
     ),
     "points that are a text": (
-        lambda c: change(c, CHECKS, "points(2)", 'points("2")'),
-        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not '2'"],
+        changed(CHECKS, "points(2)", 'points("2")'),
+        f"{CHECKS}:12: test_values: points are a number above 0, not '2'",
     ),
     "points that are nothing": (
-        lambda c: change(c, CHECKS, "points(2)", "points(0)"),
-        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not 0"],
+        changed(CHECKS, "points(2)", "points(0)"),
+        f"{CHECKS}:12: test_values: points are a number above 0, not 0",
     ),
     "points below nothing": (
-        lambda c: change(c, CHECKS, "points(2)", "points(-10)"),
-        ["tests/checks/test_roughness.py:12: test_values: points are a number above 0, not -10"],
+        changed(CHECKS, "points(2)", "points(-10)"),
+        f"{CHECKS}:12: test_values: points are a number above 0, not -10",
     ),
     "a fixture with a slip": (
-        lambda c: change(c, CHECKS, "submission: Any", "submision: Any"),
-        ["test_roughness.py:12: there is no fixture 'submision' (did you mean 'submission'?)"],
+        changed(CHECKS, "submission: Any", "submision: Any"),
+        "test_roughness.py:12: there is no fixture 'submision' (did you mean 'submission'?)",
     ),
     "two checks of one name": (
-        lambda c: append(c, CHECKS, "\n\ndef helper():\n    pass\n\n\nclass helper:\n    pass\n"),
-        ["tests/checks/test_roughness.py:31: helper hides the one in line 27: rename one"],
+        appended(CHECKS, "\n\ndef helper():\n    pass\n\n\nclass helper:\n    pass\n"),
+        f"{CHECKS}:31: helper hides the one in line 27: rename one",
     ),
     "two checks of one name in two classes": (
-        lambda c: append(c, CHECKS, TWO_CLASSES),
-        ["tests/checks/test_roughness.py: two classes have a check test_more: rename one"],
+        appended(CHECKS, TWO_CLASSES),
+        f"{CHECKS}: two classes have a check test_more: rename one",
     ),
     "a check without a title": (
-        lambda c: change(
-            c, CHECKS, '    """The largest step between neighbours, up or down"""', ""
-        ),
-        ["tests/checks/test_roughness.py:22: test_values has no title: write a docstring"],
+        changed(CHECKS, '    """The largest step between neighbours, up or down"""', ""),
+        f"{CHECKS}:22: test_values has no title: write a docstring",
     ),
     "a check with a long title": (
-        lambda c: change(c, CHECKS, "up or down", "up or down" + " and up or down" * 5),
-        ["test_values: its title has 122 characters: use at most 72"],
+        changed(CHECKS, "up or down", "up or down" + " and up or down" * 5),
+        "test_values: its title has 122 characters: use at most 72",
     ),
     "a check with a full stop": (
-        lambda c: change(c, CHECKS, "up or down", "up or down."),
-        ["test_values: its title ends with a full stop: remove it"],
+        changed(CHECKS, "up or down", "up or down."),
+        "test_values: its title ends with a full stop: remove it",
     ),
     "a bug in a check": (
-        lambda c: change(c, CHECKS, "expected, axes", "expected + None, axes"),
-        ["tests/checks/test_roughness.py:24: TypeError: unsupported operand type(s) for +"],
+        changed(CHECKS, "expected, axes", "expected + None, axes"),
+        f"{CHECKS}:24: TypeError: unsupported operand type(s) for +",
     ),
     "a check that refuses the solution": (
-        lambda c: change(c, CHECKS, "4.0, 2.0], 3.0)", "4.0, 2.0], 2.5)"),
-        ["wrong, expected 2.5, got 3: see grade roughness --submission solutions --seed 1"],
+        changed(CHECKS, "4.0, 2.0], 3.0)", "4.0, 2.0], 2.5)"),
+        "wrong, expected 2.5, got 3: see grade roughness --submission solutions --seed 1",
     ),
     "a check whose mark is not called": (
-        lambda c: change(c, CHECKS, "mark.points(2)", "mark.points"),
-        ["test_values has no points: add @pytest.mark.points(1)"],
+        changed(CHECKS, "mark.points(2)", "mark.points"),
+        "test_values has no points: add @pytest.mark.points(1)",
     ),
     "a check that pays for always raising": (
         lambda c: (change(c, CHECKS, "points(2)", "points(1)"), append(c, CHECKS, REFUSAL)),
-        ["roughness.refusal pays for an answer that is always TypeError: first make a call"],
+        "roughness.refusal pays for an answer that is always TypeError: first make a call",
     ),
     "a check that declares what it does not pay for": (
-        lambda c: change(c, CHECKS, "@pytest", '@pytest.mark.pays("ones", because="why")\n@pytest'),
-        ["test_roughness.py:23: roughness.values does not pay for ones: remove that from its mark"],
+        changed(CHECKS, "@pytest", '@pytest.mark.pays("ones", because="why")\n@pytest'),
+        "test_roughness.py:23: roughness.values does not pay for ones: remove that from its mark",
     ),
     "a check that pays without a reason": (
-        lambda c: change(c, CHECKS, "@pytest", '@pytest.mark.pays("ones")\n@pytest'),
-        ['test_roughness.py:12: test_values: write @pytest.mark.pays("zeros", because="...") with'],
+        changed(CHECKS, "@pytest", '@pytest.mark.pays("ones")\n@pytest'),
+        'test_roughness.py:12: test_values: write @pytest.mark.pays("zeros", because="...") with',
     ),
     "points that do not add up": (
-        lambda c: change(c, CHECKS, "points(2)", "points(1)"),
-        ["test_roughness.py: its checks are worth 1 points, but course.toml says 2: change one"],
+        changed(CHECKS, "points(2)", "points(1)"),
+        "test_roughness.py: its checks are worth 1 points, but course.toml says 2: change one",
     ),
     "malformed hints": (
-        lambda c: change(c, "hints/roughness.md", "## 2.", "## 5."),
-        ["hints/roughness.md:6: hint 5 where hint 2 should be: number them 1, 2, ..."],
+        changed(HINTS, "## 2.", "## 5."),
+        f"{HINTS}:6: hint 5 where hint 2 should be: number them 1, 2, ...",
     ),
     "a rung that gives the solution away": (
-        lambda c: change(c, "hints/roughness.md", "Count before", f"{RETURN}\n\nCount before"),
-        ["hints/roughness.md:7: gives away solutions/roughness.py:14"],
+        changed(HINTS, "Count before", f"{RETURN}\n\nCount before"),
+        f"{HINTS}:7: gives away {SOLUTION}:14",
     ),
     "a rung that gives a value away": (
-        lambda c: change(
-            c, "hints/roughness.md", "Count before", f"Try `{VALUE}`.\n\nCount before"
-        ),
-        ["hints/roughness.md:7: gives away solutions/roughness.py:14"],
+        changed(HINTS, "Count before", f"Try `{VALUE}`.\n\nCount before"),
+        f"{HINTS}:7: gives away {SOLUTION}:14",
     ),
     "a stub that gives a value away": (
-        lambda c: change(c, SOLUTION, "    >>> roughness", f"    {VALUE}\n\n    >>> roughness"),
-        [
-            "exercises/roughness.py: does not match",
-            "exercises/roughness.py:9: gives away solutions/roughness.py:16",
-        ],
+        changed(SOLUTION, "    >>> roughness", f"    {VALUE}\n\n    >>> roughness"),
+        f"{STUB}: does not match",
+        f"{STUB}:9: gives away {SOLUTION}:16",
     ),
     "a stub that gives the solution away": (
-        lambda c: change(c, SOLUTION, "    >>> roughness", f"{RETURN}\n\n    >>> roughness"),
-        [
-            "exercises/roughness.py: does not match",
-            "exercises/roughness.py:9: gives away solutions/roughness.py:16",
-        ],
+        changed(SOLUTION, "    >>> roughness", f"{RETURN}\n\n    >>> roughness"),
+        f"{STUB}: does not match",
+        f"{STUB}:9: gives away {SOLUTION}:16",
     ),
     "malformed questions": (
-        lambda c: append(c, "hints/predictions/roughness.md", "nothing"),
-        ["hints/predictions/roughness.md:"],
+        appended("hints/predictions/roughness.md", "nothing"),
+        "hints/predictions/roughness.md:",
     ),
     "a malformed trace": (
-        lambda c: append(c, "hints/traces/roughness.py", "raise ValueError('no')"),
-        ["hints/traces/roughness.py:1: ValueError: no"],
+        appended("hints/traces/roughness.py", "raise ValueError('no')"),
+        "hints/traces/roughness.py:1: ValueError: no",
     ),
     "a trace that cannot run": (
-        lambda c: append(c, TRACE, "def trace(submission):\n    yield Stpe()\n"),
-        ["hints/traces/roughness.py:2: NameError: name 'Stpe' is not defined"],
+        appended(TRACE, "def trace(submission):\n    yield Stpe()\n"),
+        "hints/traces/roughness.py:2: NameError: name 'Stpe' is not defined",
     ),
     "a trace with other axes than its tensor": (
-        lambda c: append(c, TRACE, TRACING.format("yield Step('jumps', jumps, 'T')")),
-        [f"{TRACE}: step 'jumps': The axes should be T, but the shape is []."],
+        appended(TRACE, TRACING.format("yield Step('jumps', jumps, 'T')")),
+        f"{TRACE}: step 'jumps': The axes should be T, but the shape is [].",
     ),
     "a trace that cannot end": (
-        lambda c: append(c, TRACE, TRACING.format("yield jumps.nothing")),
-        [f"{TRACE}: The example cannot continue with this result: AttributeError: "],
+        appended(TRACE, TRACING.format("yield jumps.nothing")),
+        f"{TRACE}: The example cannot continue with this result: AttributeError: ",
     ),
     "an exploration that cannot run": (
-        lambda c: append(c, "hints/explore/roughness.py", PAGE),
-        ["hints/explore/roughness.py:6: NameError: name 'nothing' is not defined"],
+        appended("hints/explore/roughness.py", PAGE),
+        "hints/explore/roughness.py:6: NameError: name 'nothing' is not defined",
     ),
     "a certificate that cannot run": (
-        lambda c: append(
-            c, "hints/certificates/roughness.py", "def trace(submission):\n    yield nothing\n"
-        ),
-        ["hints/certificates/roughness.py:2: NameError: name 'nothing' is not defined"],
+        appended("hints/certificates/roughness.py", "def trace(submission):\n    yield nothing\n"),
+        "hints/certificates/roughness.py:2: NameError: name 'nothing' is not defined",
     ),
     "a malformed exploration": (
-        lambda c: append(c, "hints/explore/roughness.py", "raise ValueError('no')"),
-        ["hints/explore/roughness.py:1: ValueError: no"],
+        appended("hints/explore/roughness.py", "raise ValueError('no')"),
+        "hints/explore/roughness.py:1: ValueError: no",
     ),
     "a malformed certificate": (
-        lambda c: append(c, "hints/certificates/roughness.py", "raise ValueError('no')"),
-        ["hints/certificates/roughness.py:1: ValueError: no"],
+        appended("hints/certificates/roughness.py", "raise ValueError('no')"),
+        "hints/certificates/roughness.py:1: ValueError: no",
     ),
     "a malformed finale": (
-        lambda c: append(c, "hints/finale/roughness.py", "PROGRAMS = ["),
-        ["hints/finale/roughness.py: PROGRAMS cannot be read: '[' was never closed"],
+        appended("hints/finale/roughness.py", "PROGRAMS = ["),
+        "hints/finale/roughness.py: PROGRAMS cannot be read: '[' was never closed",
     ),
     "malformed records of mutants": (
-        lambda c: append(c, "tests/mutants/roughness.toml", "[[equal]]"),
-        ["tests/mutants/roughness.toml: unknown key 'equal'"],
+        appended("tests/mutants/roughness.toml", "[[equal]]"),
+        "tests/mutants/roughness.toml: unknown key 'equal'",
     ),
     "a record of an overlap of no check": (
-        lambda c: append(c, "tests/mutants/roughness.toml", OVERLAP),
-        ["tests/mutants/roughness.toml: overlaps: there is no check 'value' (did you mean"],
+        appended("tests/mutants/roughness.toml", OVERLAP),
+        "tests/mutants/roughness.toml: overlaps: there is no check 'value' (did you mean",
     ),
     "misconceptions that cannot be imported": (
-        lambda c: append(c, MISTAKES, "nonsense\n"),
-        ["hints/misconceptions/roughness.py:38: NameError: name 'nonsense' is not defined"],
+        appended(MISTAKES, "nonsense\n"),
+        f"{MISTAKES}:38: NameError: name 'nonsense' is not defined",
     ),
     "a misconception with a slip": (
-        lambda c: append(c, MISTAKES, SLIP),
-        [f"{MISTAKES}: the misconception slip is broken rather than caught: NameError: "],
+        appended(MISTAKES, SLIP),
+        f"{MISTAKES}: the misconception slip is broken rather than caught: NameError: ",
     ),
     "a misconception with another signature": (
-        lambda c: append(c, MISTAKES, SLIP.replace("slip(values)", "slip(values, width)")),
-        [f"{MISTAKES}: the misconception slip is broken: it cannot be called as roughness(val"],
+        appended(MISTAKES, SLIP.replace("slip(values)", "slip(values, width)")),
+        f"{MISTAKES}: the misconception slip is broken: it cannot be called as roughness(val",
     ),
     "two functions of one name": (
-        lambda c: append(c, MISTAKES, SLIP.replace("slip(v", "rough_range(v").replace("mx", "min")),
-        ["misconceptions/roughness.py:41: rough_range hides the one in line 26: rename one"],
+        appended(MISTAKES, SLIP.replace("slip(v", "rough_range(v").replace("mx", "min")),
+        "misconceptions/roughness.py:41: rough_range hides the one in line 26: rename one",
     ),
     "no misconception": (
         lambda c: (c.root / MISTAKES).write_text("", encoding="utf-8"),
-        ["hints/misconceptions/roughness.py: has no misconception: mark one with @misconcep"],
+        f"{MISTAKES}: has no misconception: mark one with @misconcep",
     ),
     "a misconception that says nothing": (
-        lambda c: change(
-            c, MISTAKES, '"You look at steps upwards only. A fall is a step too."', '" "'
-        ),
-        ["hints/misconceptions/roughness.py:10: ValueError: 'rough_upwards': says is empty"],
+        changed(MISTAKES, '"You look at steps upwards only. A fall is a step too."', '" "'),
+        f"{MISTAKES}:10: ValueError: 'rough_upwards': says is empty",
     ),
     "a misconception that says much": (
-        lambda c: change(c, MISTAKES, "You look", "You look" * 40),
-        ["'rough_upwards': says has 365 characters: use 300 at most"],
+        changed(MISTAKES, "You look", "You look" * 40),
+        "'rough_upwards': says has 365 characters: use 300 at most",
     ),
     "a misspelt keyword": (
-        lambda c: change(c, MISTAKES, "hint=1", "hnit=1"),
-        ["got an unexpected keyword argument 'hnit' (did you mean 'hint'?)"],
+        changed(MISTAKES, "hint=1", "hnit=1"),
+        "got an unexpected keyword argument 'hnit' (did you mean 'hint'?)",
     ),
     "two that are one": (
-        lambda c: append(c, MISTAKES, TWIN.replace("hint=9", "hint=2")),
-        ["roughness.py: rough_range behaves exactly like rough_twin: remove one"],
+        appended(MISTAKES, TWIN.replace("hint=9", "hint=2")),
+        "roughness.py: rough_range behaves exactly like rough_twin: remove one",
     ),
     "a comparison the wrong way round": (
-        lambda c: change(
-            c,
+        changed(
             CHECKS,
             "    expect_close(submission.roughness(values), expected, axes",
             "    found = submission.roughness(values)\n"
             "    expect_close(float(expected), found, axes",
         ),
-        ["test_roughness.py:25: test_values: the learner's value comes first, then the right one"],
+        "test_roughness.py:25: test_values: the learner's value comes first, then the right one",
     ),
     "a call behind one that raises": (
-        lambda c: append(
-            c,
+        appended(
             CHECKS,
             "    with pytest.raises(TypeError):\n"
             "        submission.roughness()\n"
             "        submission.roughness(1, 2)\n",
         ),
-        ["what comes after the call in line 26 never runs, because the call raises: give each"],
+        "what comes after the call in line 26 never runs, because the call raises: give each",
     ),
     "an assert of a tuple": (
-        lambda c: append(c, CHECKS, '    assert (values is None, "values")\n'),
-        ["asserts a tuple, which is always true: remove the parentheses"],
+        appended(CHECKS, '    assert (values is None, "values")\n'),
+        "asserts a tuple, which is always true: remove the parentheses",
     ),
     "a check without a case": (
-        lambda c: change(c, CHECKS, "    [\n", "    [][:0] and [\n"),
-        ["test_roughness.py:12: test_values has no case: its parametrize lists no values"],
+        changed(CHECKS, "    [\n", "    [][:0] and [\n"),
+        "test_roughness.py:12: test_values has no case: its parametrize lists no values",
     ),
     "a hint that is not there": (
-        lambda c: append(c, MISTAKES, SLIP.replace("mx(values)", "-1.0").replace("=1)", "=9)")),
-        [f"{MISTAKES}: the misconception slip points to hint 9, but there are only 4 hints"],
+        appended(MISTAKES, SLIP.replace("mx(values)", "-1.0").replace("=1)", "=9)")),
+        f"{MISTAKES}: the misconception slip points to hint 9, but there are only 4 hints",
     ),
     "a misconception that is right": (
-        lambda c: append(c, MISTAKES, HARMLESS),
-        ["misconceptions/roughness.py: the misconception harmless passes every check: sharpen a"],
+        appended(MISTAKES, HARMLESS),
+        "misconceptions/roughness.py: the misconception harmless passes every check: sharpen a",
     ),
     "a wide tolerance": (
-        lambda c: append(c, MISTAKES, NEAR),
-        ["the tolerance 1e-09, 1e-10 is wide: nearly is hardly beyond it, and no other"],
+        appended(MISTAKES, NEAR),
+        "the tolerance 1e-09, 1e-10 is wide: nearly is hardly beyond it, and no other",
     ),
     "a far too wide tolerance": (
-        lambda c: change(c, CHECKS, "what=", "atol=1e6, what="),
-        [
-            "the misconception rough_upwards passes every check",
-            "the misconception rough_range passes every check",
-            "the misconception rough_from_the_first passes every check",
-            "roughness.values pays for an answer that is always zeros or ones: compare",
-            "the tolerance 1e-09, 1e+06 is wide: right answers use 0 of it, and no misconc",
-            "the tolerance 0, 1e+06 is wide: right answers use 0 of it, and no misconception",
-        ],
+        changed(CHECKS, "what=", "atol=1e6, what="),
+        "the misconception rough_upwards passes every check",
+        "the misconception rough_range passes every check",
+        "the misconception rough_from_the_first passes every check",
+        "roughness.values pays for an answer that is always zeros or ones: compare",
+        "the tolerance 1e-09, 1e+06 is wide: right answers use 0 of it, and no misconc",
+        "the tolerance 0, 1e+06 is wide: right answers use 0 of it, and no misconception",
     ),
     "too few accepted answers": (
         lambda c: (c.root / "tests/accepted/roughness/by_index.py").unlink(),
-        ["tests/accepted/roughness/: has 2 of 3 right answers: write 1 more"],
+        "tests/accepted/roughness/: has 2 of 3 right answers: write 1 more",
     ),
     "an accepted answer that is refused": (
-        lambda c: change(c, "tests/accepted/roughness/numpy_diff.py", "return", "return 1 +"),
-        ["tests/accepted/roughness/numpy_diff.py: a right answer fails roughness.values: The"],
+        changed("tests/accepted/roughness/numpy_diff.py", "return", "return 1 +"),
+        "tests/accepted/roughness/numpy_diff.py: a right answer fails roughness.values: The",
     ),
     "an accepted answer that hangs": (
-        lambda c: append(c, ACCEPTED, "\n\ndef roughness(values):\n    " + HANG),
-        ["tests/accepted/roughness/sorted_steps.py: hangs: roughness is stopped after 0.9 s (seed"],
+        appended(ACCEPTED, "\n\ndef roughness(values):\n    " + HANG),
+        f"{ACCEPTED}: hangs: roughness is stopped after 0.9 s (seed",
     ),
     "an accepted answer twice": (
         lambda c: shutil.copy(c.root / ACCEPTED, c.root / ACCEPTED.replace("sorted", "still_sor")),
-        ["roughness/still_sor_steps.py: repeats tests/accepted/roughness/sorted_steps.py: rem"],
+        f"roughness/still_sor_steps.py: repeats {ACCEPTED}: rem",
     ),
     "the solution as an accepted answer": (
         lambda c: shutil.copy(c.root / SOLUTION, c.root / ACCEPTED),
-        ["tests/accepted/roughness/sorted_steps.py: repeats solutions/roughness.py: remove it"],
+        f"{ACCEPTED}: repeats {SOLUTION}: remove it",
     ),
     "an accepted answer of another name": (
-        lambda c: change(c, ACCEPTED, "def roughness", "def rough"),
-        ["tests/accepted/roughness/sorted_steps.py: does not define 'roughness'"],
+        changed(ACCEPTED, "def roughness", "def rough"),
+        f"{ACCEPTED}: does not define 'roughness'",
     ),
     "a check that is a matter of chance": (
         lambda c: (c.root / CHECKS).write_text(f"import pytest{CHANCE}", encoding="utf-8"),
-        ["test_roughness.py:7: roughness.values gives different verdicts (seed 1): make"],
+        "test_roughness.py:7: roughness.values gives different verdicts (seed 1): make",
     ),
     "a wrong example": (
         lambda c: example(c, "    3.0", "    4.0"),
-        [f"{SOLUTION}:9: the example `roughness([1.0, 4.0, 2.0])` gives 3.0, not 4.0"],
+        f"{SOLUTION}:9: the example `roughness([1.0, 4.0, 2.0])` gives 3.0, not 4.0",
     ),
     "an example that raises": (
         lambda c: example(c, "2.0])\n", "2.0], 3)\n"),
-        [f"{SOLUTION}:9: the example `roughness([1.0, 4.0, 2.0], 3)` raises TypeError: rough"],
+        f"{SOLUTION}:9: the example `roughness([1.0, 4.0, 2.0], 3)` raises TypeError: rough",
     ),
     "an example that an accepted answer cannot run": (
         lambda c: [
             example(c, "([1.0, 4.0, 2.0])", "(values=[1.0, 4.0, 2.0])"),
             change(c, ACCEPTED, "values):", "steps):\n    values = steps"),
         ],
-        [f"{ACCEPTED}: a right answer fails in {SOLUTION}:9: the example `roughness(values="],
+        f"{ACCEPTED}: a right answer fails in {SOLUTION}:9: the example `roughness(values=",
     ),
     "an example that hangs": (
         lambda c: example(c, "    >>> ", "    >>> while True: pass\n    >>> "),
-        [f"{SOLUTION}:9: the example `while True: pass` raises Stopped: did not end within 0.9 s"],
+        f"{SOLUTION}:9: the example `while True: pass` raises Stopped: did not end within 0.9 s",
     ),
     "a check that imports a solution": (
-        lambda c: change(
-            c, CHECKS, "    expect_close", "    import moving_average\n    expect_close"
-        ),
-        [f"{CHECKS}:24: a check uses a solution: write a reference of its own"],
+        changed(CHECKS, "    expect_close", "    import moving_average\n    expect_close"),
+        f"{CHECKS}:24: a check uses a solution: write a reference of its own",
     ),
     "a check that reads a solution": (
-        lambda c: change(
-            c, CHECKS, "    expect_close", "    str('../solutions/x.py')\n    expect_close"
-        ),
-        [f"{CHECKS}:24: a check uses a solution: write a reference of its own"],
+        changed(CHECKS, "    expect_close", "    str('../solutions/x.py')\n    expect_close"),
+        f"{CHECKS}:24: a check uses a solution: write a reference of its own",
     ),
     "a misconception that imports what a stage lacks": (
-        lambda c: append(c, MISTAKES, "from roughness import no_such\n"),
-        ["a misconception uses a solution: write here", "cannot import name 'no_such'"],
+        appended(MISTAKES, "from roughness import no_such\n"),
+        "a misconception uses a solution: write here",
+        "cannot import name 'no_such'",
     ),
     "a misconception that imports a solution": (
-        lambda c: append(c, MISTAKES, BORROWS),
-        [f"{MISTAKES}:42: a misconception uses a solution: write here what it uses"],
+        appended(MISTAKES, BORROWS),
+        f"{MISTAKES}:42: a misconception uses a solution: write here what it uses",
     ),
     "a check that finds solutions": (
-        lambda c: change(
-            c, CHECKS, "    expect_close", "    assert 'solutions', 'solutions/'\n    expect_close"
+        changed(
+            CHECKS, "    expect_close", "    assert 'solutions', 'solutions/'\n    expect_close"
         ),
-        [],
     ),
     "a check that asserts nothing, and says that it may": (
         lambda c: [append(c, CHECKS, ASKS_NOTHING), change(c, CHECKS, "points(2)", "points(1)")],
-        [f"{CHECKS}:29: roughness.more passes for any answer: compare values"],
+        f"{CHECKS}:29: roughness.more passes for any answer: compare values",
     ),
     "an accepted answer that cannot be imported": (
-        lambda c: append(c, "tests/accepted/roughness/sorted_steps.py", "\nnonsense\n"),
-        ["tests/accepted/roughness/sorted_steps.py:5: NameError: name 'nonsense' is not defined"],
+        appended(ACCEPTED, "\nnonsense\n"),
+        f"{ACCEPTED}:5: NameError: name 'nonsense' is not defined",
     ),
 }
 FAULTS |= {
     "checks without points": (
-        lambda c: append(c, CHECKS, "".join(UNPAID.format(name) for name in ("one", "other"))),
-        [
-            f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
-            f"{CHECKS}:32: test_other has no points: add @pytest.mark.points(1)",
-        ],
+        appended(CHECKS, "".join(UNPAID.format(name) for name in ("one", "other"))),
+        f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
+        f"{CHECKS}:32: test_other has no points: add @pytest.mark.points(1)",
     ),
     "misconceptions of no entry point": (
         lambda c: change(c, MISTAKES, *RENAMED) or change(c, MISTAKES, *RENAMED),
-        [
-            f"{MISTAKES}: 'rough_upwards' replaces rough, which is not an entry point",
-            f"{MISTAKES}: 'rough_range' replaces rough, which is not an entry point",
-        ],
+        f"{MISTAKES}: 'rough_upwards' replaces rough, which is not an entry point",
+        f"{MISTAKES}: 'rough_range' replaces rough, which is not an entry point",
     ),
     "broken answers beside a broken check": (
         lambda c: [
@@ -704,61 +683,57 @@ FAULTS |= {
             append(c, MISTAKES, "nonsense\n"),
             append(c, ACCEPTED, "nonsense\n"),
         ],
-        [
-            f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
-            f"{MISTAKES}:38: NameError: name 'nonsense' is not defined",
-            f"{ACCEPTED}:4: NameError: name 'nonsense' is not defined",
-        ],
+        f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
+        f"{MISTAKES}:38: NameError: name 'nonsense' is not defined",
+        f"{ACCEPTED}:4: NameError: name 'nonsense' is not defined",
     ),
     "a new import in the solution": (
-        lambda c: change(c, SOLUTION, "from itertools", "import math\nfrom itertools"),
-        ["exercises/roughness.py: does not match the solution: run grade stubs"],
+        changed(SOLUTION, "from itertools", "import math\nfrom itertools"),
+        f"{STUB}: does not match the solution: run grade stubs",
     ),
     "a long question": (
-        lambda c: change(
-            c, "hints/roughness.md", "Count before", "Think.\n" * 12 + "---\nCount before"
-        ),
-        ["hints/roughness.md: the question of hint 2 has 12 lines: use at most 11"],
+        changed(HINTS, "Count before", "Think.\n" * 12 + "---\nCount before"),
+        f"{HINTS}: the question of hint 2 has 12 lines: use at most 11",
     ),
     "a hint that is a text": (
-        lambda c: change(c, MISTAKES, "hint=1", 'hint="1"'),
-        [f"{MISTAKES}:10: ValueError: 'rough_upwards': hint is the number of a hint, not '1'"],
+        changed(MISTAKES, "hint=1", 'hint="1"'),
+        f"{MISTAKES}:10: ValueError: 'rough_upwards': hint is the number of a hint, not '1'",
     ),
     "a sentence that is none": (
-        lambda c: append(c, MISTAKES, SLIP.replace('"You slip."', "3")),
-        [f"{MISTAKES}:40: ValueError: 'slip': says is a sentence, not 3"],
+        appended(MISTAKES, SLIP.replace('"You slip."', "3")),
+        f"{MISTAKES}:40: ValueError: 'slip': says is a sentence, not 3",
     ),
     "a misconception without a sentence": (
-        lambda c: append(c, MISTAKES, "\n@misconception\ndef slip(values):\n    return 1\n"),
-        ["TypeError: misconception() missing 2 required keyword-only arguments: 'replaces' and"],
+        appended(MISTAKES, "\n@misconception\ndef slip(values):\n    return 1\n"),
+        "TypeError: misconception() missing 2 required keyword-only arguments: 'replaces' and",
     ),
     "an entry point of another kind": (
         lambda c: None,
-        ["the solution fails roughness.values: roughness(...) returned float 3.0"],
+        "the solution fails roughness.values: roughness(...) returned float 3.0",
     ),
     "a visible check that is not there": (
         lambda c: None,
-        ["stage 'roughness': visible: there is no check 'valeus' (did you mean 'values'?)"],
+        "stage 'roughness': visible: there is no check 'valeus' (did you mean 'values'?)",
     ),
     "a forbidden name that is not there": (
         lambda c: None,
-        ["forbidden: numpy has no 'absolutee' (did you mean 'absolute'?)"],
+        "forbidden: numpy has no 'absolutee' (did you mean 'absolute'?)",
     ),
     "parameters that a check does not take": (
-        lambda c: change(c, CHECKS, '"values, expected"', '"value, expected"'),
-        ["cannot be collected: In tests/checks/test_roughness.py::test_values: function uses no"],
+        changed(CHECKS, '"values, expected"', '"value, expected"'),
+        f"cannot be collected: In {CHECKS}::test_values: function uses no",
     ),
     "axes that the result does not have": (
-        lambda c: change(c, CHECKS, 'axes=""', 'axes="n"'),
-        [f"{CHECKS}:24: ValueError: axes 'n' name 1 axes, expected has 0 (in roughness.values"],
+        changed(CHECKS, 'axes=""', 'axes="n"'),
+        f"{CHECKS}:24: ValueError: axes 'n' name 1 axes, expected has 0 (in roughness.values",
     ),
     "a check of another name": (
-        lambda c: change(c, CHECKS, "submission.roughness", "submission.rough"),
-        [f"{CHECKS}:24: AttributeError: rough is not an entry point of stage roughness (in rou"],
+        changed(CHECKS, "submission.roughness", "submission.rough"),
+        f"{CHECKS}:24: AttributeError: rough is not an entry point of stage roughness (in rou",
     ),
     "a check that reads a file": (
-        lambda c: change(c, CHECKS, "    expect_close", "    open('no.txt')\n    expect_close"),
-        [f"{CHECKS}:24: FileNotFoundError: [Errno 2] No such file or directory: 'no.txt' (in"],
+        changed(CHECKS, "    expect_close", "    open('no.txt')\n    expect_close"),
+        f"{CHECKS}:24: FileNotFoundError: [Errno 2] No such file or directory: 'no.txt' (in",
     ),
 }
 # What these change in the stage's table; the others change nothing there.
@@ -784,7 +759,7 @@ def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> No
     if "hangs" in fault:
         limits = replace(course.limits, call_seconds=0.4, load_seconds=0.9, stage_seconds=3)
         course = replace(course, limits=limits)
-    plant, told = FAULTS[fault]
+    plant, *told = FAULTS[fault]
     plant(course)
     if fault in TABLES:
         change(course, "course.toml", *TABLES[fault])
