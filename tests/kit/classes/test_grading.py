@@ -324,12 +324,12 @@ extensions = {{ cas = 2026-01-12T10:00:00Z }}
         assert main([*words, *more]) == 0
         if not more:
             nbgrader(root, "generate_assignment", NAME)
-            hand_in(root, "ann", "bob", "cas")
+            hand_in(root, "bob", "cas")
             late = root / "submitted" / "bob" / NAME / "timestamp.txt"
             late.write_text("2026-01-04 10:00:01 UTC")
         nbgrader(root, "autograde", NAME, "--force")
-        assert scores(root) == dict.fromkeys(("ann", "bob", "cas"), POINTS)
-        assert penalties(root) == {"ann": POINTS * 0.5, "bob": POINTS * 0.5, "cas": None}
+        assert scores(root) == dict.fromkeys(("bob", "cas"), POINTS)
+        assert penalties(root) == {"bob": POINTS * 0.5, "cas": None}
 
 
 def test_who_came_near_the_limit_is_told(root: Path) -> None:

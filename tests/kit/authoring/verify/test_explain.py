@@ -178,12 +178,12 @@ def test_its_options_go_together(words: list[str], told: str, refused: Typed) ->
 
 @pytest.mark.slow
 def test_a_stage_of_the_kit_is_explained_and_its_json_says_how() -> None:
-    with grade("softmax", "--json") as process:
+    with grade("concat_heads", "--json") as process:
         output, errors = process.communicate()
     assert process.returncode == 0, errors
     report = json.loads(output)
     (stage,) = report["stages"]
-    assert report["finished"] and stage["slug"] == "softmax"
+    assert report["finished"] and stage["slug"] == "concat_heads"
     assert {each["how"] for each in stage["misconceptions"]} == {"named"}
     ways = [each["how"] for each in stage["mutants"]]
     assert len(ways) > 20 and "nothing" in ways

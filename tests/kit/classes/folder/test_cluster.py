@@ -21,7 +21,7 @@ from tests.kit.support.tiny import copy_tiny
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
-COUNT = 120
+COUNT = 60
 SLOW = RIGHT.replace("    return", "    __import__('time').sleep(1.9)\n    return")
 SMOOTH = "from moving_average import moving_average as smooth\n"
 
