@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,13 +87,19 @@ def graded(
     return results
 
 
+def sql(root: Path, statement: str) -> list[Any]:
+    """What a statement to the gradebook gives."""
+    with closing(sqlite3.connect(root / "gradebook.db")) as database, database:
+        return database.execute(statement).fetchall()
+
+
 def scores(root: Path) -> dict[str, float | None]:
-    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
-        rows = db.execute(
-            "SELECT a.student_id, sum(g.auto_score), min(g.auto_score IS NOT NULL) FROM grade g "
-            "JOIN submitted_notebook n ON g.notebook_id = n.id "
-            "JOIN submitted_assignment a ON n.assignment_id = a.id GROUP BY 1"
-        ).fetchall()
+    rows = sql(
+        root,
+        "SELECT a.student_id, sum(g.auto_score), min(g.auto_score IS NOT NULL) FROM grade g "
+        "JOIN submitted_notebook n ON g.notebook_id = n.id "
+        "JOIN submitted_assignment a ON n.assignment_id = a.id GROUP BY 1",
+    )
     return {student: total if known else None for student, total, known in rows}
 
 
@@ -131,12 +138,9 @@ def test_everybody_is_graded_once(root: Path, lanes: int) -> None:
     assert graded(root) == {}  # nothing is new
     hand_in(root, "fay")
     assert set(graded(root)) == {"fay"}
-    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
-        db.execute("UPDATE comment SET manual_comment = 'Well done'")
+    sql(root, "UPDATE comment SET manual_comment = 'Well done'")
     assert set(graded(root, force=True)) == {*STUDENTS, "fay"}
-    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
-        comments = set(db.execute("SELECT manual_comment FROM comment"))
-    assert comments == {("Well done",)}
+    assert set(sql(root, "SELECT manual_comment FROM comment")) == {("Well done",)}
 
 
 def test_who_links_to_a_neighbours_folder_gets_nothing_and_the_reason(root: Path) -> None:
@@ -251,8 +255,7 @@ def test_points_that_have_changed_are_refused(root: Path) -> None:
 def test_late_costs_what_the_configuration_says(root: Path) -> None:
     hand_in(root, "ann", "bob")
     (root / "submitted" / "bob" / NAME / "timestamp.txt").write_text("2026-01-04 10:00:00 UTC")
-    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
-        db.execute("UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
+    sql(root, "UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
     with (root / "nbgrader_config.py").open("a", encoding="utf-8") as file:
         file.write("c.LateSubmissionPlugin.penalty_method = 'zero'\n")
     graded(root)
@@ -265,20 +268,19 @@ def test_a_submission_that_does_not_tell_when_it_came_is_named(root: Path, stamp
     hand_in(root, "ann", "bob")
     (root / "submitted" / "ann" / NAME / "timestamp.txt").write_text(stamp)
     assert [found.notes for found in graded(root).values()] == [(), ()]  # nothing is due
-    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
-        db.execute("UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
+    sql(root, "UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
     (note,) = graded(root, force=True)["ann"].notes
     assert note == "timestamp.txt does not say when it was submitted, so it does not count as late."
 
 
 def penalties(root: Path) -> dict[str, float | None]:
-    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
-        return dict(
-            db.execute(
-                "SELECT a.student_id, n.late_submission_penalty FROM submitted_notebook n "
-                "JOIN submitted_assignment a ON n.assignment_id = a.id"
-            ).fetchall()
+    return dict(
+        sql(
+            root,
+            "SELECT a.student_id, n.late_submission_penalty FROM submitted_notebook n "
+            "JOIN submitted_assignment a ON n.assignment_id = a.id",
         )
+    )
 
 
 DUE = datetime(2026, 1, 3, 10, 0, tzinfo=timezone.utc)
@@ -299,8 +301,7 @@ def test_the_late_rule_of_the_course_counts_with_its_deadline_or_the_gradebooks(
     assert found["bob"].notes == ("It came late by 1 day 1 second, which costs 50% of its points.",)
     assert found["cas"].notes == ()
     # What formgrader shows to people:
-    with closing(sqlite3.connect(root / "gradebook.db")) as db, db:
-        db.execute("UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
+    sql(root, "UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
     graded(root, course, force=True)
     assert penalties(root) == {"ann": POINTS * 0.25, "bob": None, "cas": None}
 

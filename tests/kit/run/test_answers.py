@@ -15,6 +15,7 @@ from grader.types.course import Stage
 from grader.types.submission import Submission
 from grader.types.text import is_unloaded
 
+STAGE = Stage("fold", "Fold", 1, False, (), (), Path())
 timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such timers")
 
 
@@ -41,8 +42,7 @@ def test_what_ends_in_time_leaves_nothing_behind() -> None:
 
 
 def said_of_missing(**reply: Any) -> str:
-    stage = Stage("fold", "Fold", 1, False, (), (), Path())
-    return missing_name("fold", reply, stage, Submission("n", {}, cells=("",)))
+    return missing_name("fold", reply, STAGE, Submission("n", {}, cells=("",)))
 
 
 def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
@@ -68,50 +68,44 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
     ],
 )
 def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
-    stage = Stage("fold", "Fold", 1, False, (), (), Path())
-    said = missing_name("fold", {}, stage, Submission("n", {}, cells=("x = 1", cell)))
+    said = missing_name("fold", {}, STAGE, Submission("n", {}, cells=("x = 1", cell)))
     assert why in said and said.count("define fold") == 1
     file = Submission("n", {"fold.py": cell.encode()})
-    assert missing_name("fold", {}, stage, file) == said.replace("the notebook", stage.file_name)
+    assert missing_name("fold", {}, STAGE, file) == said.replace("the notebook", STAGE.file_name)
 
 
 def test_without_a_similar_name_the_definitions_of_the_file_are_listed() -> None:
-    stage = Stage("fold", "Fold", 1, False, (), (), Path())
     file = Submission("n", {"fold.py": b"class Wing: ...\ndef turn(x): ..."})
-    said = missing_name("fold", {}, stage, file)
+    said = missing_name("fold", {}, STAGE, file)
     assert said == "fold.py does not define fold; it defines Wing and turn"
 
 
 def test_a_definition_in_another_file_is_named() -> None:
-    stage = Stage("fold", "Fold", 1, False, (), (), Path())
     files = {"fold.py": b"x = 1", "a.txt": b"def fold(): ...", "wings.py": b"def fold(): ..."}
-    said = missing_name("fold", {}, stage, Submission("n", files))
+    said = missing_name("fold", {}, STAGE, Submission("n", files))
     assert said == "fold.py does not define fold: it is in wings.py; move it to fold.py"
 
 
 def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
-    stage = Stage("fold", "Fold", 1, False, (), (), Path())
-    said = str(import_error({"type": "MemoryError"}, stage, Submission("n", {}, cells=("",))))
+    said = str(import_error({"type": "MemoryError"}, STAGE, Submission("n", {}, cells=("",))))
     assert said == "the notebook cannot be imported. MemoryError"
 
 
 def test_a_file_that_cannot_be_imported_because_of_another_names_that() -> None:
-    stage = Stage("fold", "Fold", 1, False, (), (), Path())
     files = {"fold.py": b"import wings", "wings.py": b"def ("}
     frames = [{"file": "fold.py", "line": 1}, {"file": "wings.py", "line": 1}]
     said = str(
-        import_error({"type": "SyntaxError", "frames": frames}, stage, Submission("n", files))
+        import_error({"type": "SyntaxError", "frames": frames}, STAGE, Submission("n", files))
     )
     assert said.startswith("fold.py cannot be imported because of wings.py. SyntaxError\n")
     assert is_unloaded(said)
     circle = {"message": "cannot import name 'f' from partially initialized module 'fold'"}
-    said = str(import_error({**circle, "frames": frames}, stage, Submission("n", files)))
+    said = str(import_error({**circle, "frames": frames}, STAGE, Submission("n", files)))
     assert said.startswith("fold.py cannot be imported. ")
 
 
 def test_a_file_that_only_jupyter_would_run_is_pointed_out() -> None:
-    stage = Stage("fold", "Fold", 1, False, (), (), Path())
-    said = missing_name("fold", {}, stage, Submission("n", {}, cells=("x = 1", "%run fold.py")))
+    said = missing_name("fold", {}, STAGE, Submission("n", {}, cells=("x = 1", "%run fold.py")))
     assert said == (
         "the notebook does not define fold: %run has no file to run here; put the file's code into "
         "a cell"

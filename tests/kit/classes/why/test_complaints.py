@@ -146,22 +146,6 @@ def test_a_student_who_asks_a_hundred_times_is_graded_once(
     assert {row["verdict"] for row in decisions} == {"stands"}
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("name,stage\nann,smooth\n", "needs the column 'student'"),
-        ("student\n\n", "has no request"),
-        ("", "needs the column 'student'"),
-    ],
-)
-def test_a_table_without_requests_is_refused(
-    out: Path, tmp_path: Path, refused: Typed, text: str, said: str
-) -> None:
-    file = tmp_path / "requests.csv"
-    file.write_text(text, encoding="utf-8")
-    assert said in refused(*class_of(TINY.root, out), "--requests", str(file))
-
-
 @pytest.mark.slow
 def test_a_request_says_what_a_new_version_would_change(tmp_path: Path, grade: Typed) -> None:
     course, submissions, out = tmp_path / "course", tmp_path / "submissions", tmp_path / "out"
