@@ -88,6 +88,7 @@ def test_values(submission):
 """
 
 Grade = Callable[..., StageFacts]
+Grading = Callable[[Callable[["Counting", Grade], None]], None]
 
 
 @pytest.fixture(scope="module")
@@ -116,28 +117,26 @@ class Counting(Checks):
         return super()._error(item)
 
 
-def grading(
-    interpreter: Interpreter,
-    monkeypatch: pytest.MonkeyPatch,
-    body: Callable[[Counting, Grade], None],
-) -> None:
+@pytest.fixture
+def grading(interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch) -> Grading:
+    """Runs a body with the checks of the stage and a function that grades an answer to it."""
     monkeypatch.setattr("grader.run.collecting.Checks", Counting)
 
-    def work(checks: Checks) -> None:
-        assert isinstance(checks, Counting)
+    def run(body: Callable[[Counting, Grade], None]) -> None:
+        def work(checks: Checks) -> None:
+            assert isinstance(checks, Counting)
+            body(checks, partial(facts_of, checks, interpreter, STAGE))
 
-        body(checks, partial(facts_of, checks, interpreter, STAGE))
+        with_checks(TINY, [STAGE], work)
 
-    with_checks(TINY, [STAGE], work)
+    return run
 
 
 def timeless(facts: StageFacts) -> list[CaseFact]:
     return [replace(fact, seconds=0) for fact in facts.cases]
 
 
-def test_the_same_answers_are_not_judged_again(
-    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_answers_are_not_judged_again(grading: Grading) -> None:
     def body(checks: Counting, grade: Grade) -> None:
         for source in (RIGHT, WRONG):
             once = grade(source)
@@ -147,46 +146,38 @@ def test_the_same_answers_are_not_judged_again(
             assert timeless(again) == timeless(once)
             assert [f.number for f in again.cases] == [f.number for f in once.cases]
 
-    grading(interpreter, monkeypatch, body)
+    grading(body)
 
 
-def test_what_is_known_of_others_changes_no_verdict(
-    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_known_of_others_changes_no_verdict(grading: Grading) -> None:
     alone: dict[bytes, list[CaseFact]] = {}
     sources = (RIGHT, WRONG, OTHER_WORDS, DIES, PRINTS)
-    for source in sources:
-        grading(
-            interpreter,
-            monkeypatch,
-            lambda checks, grade, source=source: alone.update({source: timeless(grade(source))}),  # type: ignore[misc]
-        )
+    for each in sources:
+        grading(lambda checks, grade, each=each: alone.update({each: timeless(grade(each))}))  # type: ignore[misc]
 
     def body(checks: Counting, grade: Grade) -> None:
         for source in (*sources, *reversed(sources)):
             assert timeless(grade(source)) == alone[source]
         assert grade(PRINTS).printed.startswith("hello")
 
-    grading(interpreter, monkeypatch, body)
+    grading(body)
     assert any(fact.ending is Ending.WRONG for fact in alone[WRONG])
     assert all(fact.ending is Ending.PASSED for fact in alone[PRINTS])
     assert alone[WRONG] != alone[OTHER_WORDS]
 
 
-def test_another_seed_gives_other_inputs_to_random_cases_alone(
-    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_seed_gives_other_inputs_to_random_cases_alone(grading: Grading) -> None:
     def body(checks: Counting, grade: Grade) -> None:
         first, second = (grade(RIGHT, seed) for seed in (1, 2))
         pairs = zip(first.cases, second.cases, strict=True)
         other = {one.case for one, two in pairs if one.exchanges != two.exchanges}
         assert other == checks.random(STAGE) and len(other) == 1
 
-    grading(interpreter, monkeypatch, body)
+    grading(body)
 
 
 def test_a_check_that_no_longer_asks_what_it_did_is_run_from_its_beginning(
-    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+    grading: Grading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def body(checks: Counting, grade: Grade) -> None:
         once = timeless(grade(RIGHT))
@@ -201,7 +192,7 @@ def test_a_check_that_no_longer_asks_what_it_did_is_run_from_its_beginning(
         monkeypatch.setattr(Transcripts, "follow", another)
         assert timeless(grade(RIGHT)) == once
 
-    grading(interpreter, monkeypatch, body)
+    grading(body)
 
 
 TWO = """
@@ -308,7 +299,7 @@ def test_a_process_that_has_lost_cuda_serves_no_other_case(tmp_path: Path) -> No
 
 
 def test_a_right_answer_that_came_too_late_is_held_against_nobody_else(
-    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+    grading: Grading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exchange = Conversation.exchange
 
@@ -323,7 +314,7 @@ def test_a_right_answer_that_came_too_late_is_held_against_nobody_else(
             assert Ending.PASSED not in [fact.ending for fact in grade(RIGHT).cases]
         assert {fact.ending for fact in grade(RIGHT).cases} == {Ending.PASSED}
 
-    grading(interpreter, monkeypatch, body)
+    grading(body)
 
 
 def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
