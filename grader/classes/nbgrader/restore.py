@@ -27,6 +27,8 @@ _NAMED = 3  # cells to name in one note
 _LINK = re.compile(r"\](?=[(:][\w+.\\#;<\s\x00-\x1f-]*[:&])")
 _HARMLESS = re.compile(r"\s*(https?://|mailto:)")
 _ATTACHED = re.compile(r"\s*attachment:([\w.-]+)(?=[)\s]|\Z)", re.ASCII)
+# Of a picture, its type and its bytes: some versions of what makes pages do not escape a quote.
+_IMAGE, _BASE64 = re.compile(r"image/[\w.+-]+", re.ASCII), re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
 @dataclass(frozen=True)
@@ -121,12 +123,17 @@ def _plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pictures(attachments: Any) -> dict[str, dict[str, str]]:
-    """The attachments that have the notebook format's types."""
+    """The attachments that are pictures, as the notebook format has them."""
     return {
-        _whole(name): {_whole(kind): _whole(picture) for kind, picture in kinds.items()}
+        _whole(name): kinds
         for name, kinds in (attachments.items() if isinstance(attachments, dict) else ())
-        if isinstance(kinds, dict) and kinds and all(isinstance(p, str) for p in kinds.values())
+        if isinstance(kinds, dict) and kinds and all(_is_picture(*one) for one in kinds.items())
     }
+
+
+def _is_picture(kind: str, data: Any) -> bool:
+    is_text = isinstance(data, str)
+    return is_text and bool(_IMAGE.fullmatch(kind) and _BASE64.fullmatch(data))
 
 
 def _whole(text: str) -> str:

@@ -205,6 +205,17 @@ def test_a_link_to_a_page_or_a_picture_that_is_there_stays(text: str) -> None:
     assert (first["source"], first["attachments"]) == (text, pasted)
 
 
+@pytest.mark.parametrize(
+    ("kind", "picture"),
+    [("image/png", 'AA" onerror="f'), ('image/x" onerror="f', "AAAA"), ("text/html", "AAAA")],
+)
+def test_an_attachment_that_is_no_picture_is_dropped(kind: str, picture: str) -> None:
+    attached = {"a.png": {kind: picture}}  # which mistune 3.0 would put into the page as it is
+    whole = {"cell_type": "markdown", "source": "![p](attachment:a.png)", "attachments": attached}
+    first, *_ = restored(data(whole, *as_handed_out()), RELEASED).notebook["cells"]
+    assert (first["source"], "attachments" in first) == ("![p]\\(attachment:a.png)", False)
+
+
 def test_foreign_grade_ids_are_no_cells_of_ours() -> None:
     notebook = restored(data(*as_handed_out(), cell("x", "other")), RELEASED).notebook
     assert ids(notebook) == ["start", "fold-code", "fold", None]
