@@ -309,7 +309,9 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
     if isinstance(error, AssertionError) and str(error):
         return Ending.WRONG, _with_call(str(error), stage)
     message = f"{type(error).__name__}: {error}"
-    if stage.case.has_answered:  # `grade verify` proves that the check can handle a right answer
+    # `grade verify` proves that the check can handle right answers. Code that answers nothing yet
+    # may have spoilt what the check gave to it.
+    if stage.case.has_answered or stage.case.exchanges:
         return Ending.WRONG, _with_call(f"{NO_SENSE}: {message}", stage)
     return Ending.BROKEN, message
 

@@ -58,6 +58,23 @@ def test_values(submission):
     submission.moving_average(np.ones(3), 2)
     assert False, f"{random.random()} {np.random.rand()}"
 """
+GIVES = """
+import pytest
+
+
+@pytest.mark.points(6)
+def test_given(submission):
+    'It is called with what the check made'
+    submission.moving_average(submission.given("def f(): pass", "f"), 2)
+"""
+SPOILS = b"""
+import grader.run.worker.bench as bench
+
+def made(*about):
+    raise OSError("no")
+
+bench.made = made
+"""
 DRAWS_AT_IMPORT = """
 import random
 
@@ -335,13 +352,15 @@ def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
     assert first == again != other
 
 
-def first_fact(text: str, folder: Path, interpreter: Interpreter) -> CaseFact:
-    """How a right answer does in the first case of a check file with this text."""
+def first_fact(text: str, folder: Path, interpreter: Interpreter, more: bytes = b"") -> CaseFact:
+    """How a right answer, with `more` code, does in the first case of a check file of this text."""
     course = copy_tiny(folder)
     stage = course.stage("moving_average")
     stage.check_file.write_text(text, encoding="utf-8")
 
-    facts = with_checks(course, [stage], lambda all: facts_of(all, interpreter, stage, RIGHT))
+    facts = with_checks(
+        course, [stage], lambda all: facts_of(all, interpreter, stage, RIGHT + more)
+    )
     return facts.cases[0]
 
 
@@ -350,6 +369,13 @@ def test_a_warning_in_a_check_shows_none_of_its_lines(
 ) -> None:
     assert first_fact(WARNS, tmp_path / "tiny", interpreter).ending is Ending.PASSED
     assert not recwarn
+
+
+def test_who_spoils_what_a_check_gives_fails_and_the_check_is_not_broken(
+    interpreter: Interpreter, tmp_path: Path
+) -> None:
+    fact = first_fact(GIVES, tmp_path / "tiny", interpreter, SPOILS)
+    assert fact.ending is Ending.WRONG and "OSError: no" in fact.message
 
 
 def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
