@@ -114,7 +114,8 @@ def told(error: dict[str, Any]) -> str:
     message = _OF_ENDS.get(name, _OF_CUDA.sub(r"\1", message))
     first = f"{name}: {message}" if message else name
     plain = plain_words(message, str(last_frame(error).get("text", "")))
-    if name == "NotImplementedError" and len(error.get("frames") or []) > 1:
+    frames = error.get("frames")
+    if name == "NotImplementedError" and isinstance(frames, list) and len(frames) > 1:
         plain = ""  # an earlier stage's stub, which its own message names
     if plain:
         first = first.partition(", but expected one of:\n")[0]  # of torch's signatures

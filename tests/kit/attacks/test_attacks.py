@@ -152,6 +152,16 @@ FORGING = {
     "says that it is a stub": Attack(
         sends("{'error': {'type': 'NotImplementedError', 'stub': 1, 'frames': 7}}").code, "Not"
     ),
+    "an import that fails in no place": Attack(
+        """
+Channel, Frame = wire().Channel, wire().Frame
+original = Channel.send
+def send(self, frame, deadline=None):
+    original(self, Frame({"error": {"type": "NotImplementedError", "frames": 7}}))
+Channel.send = send
+""",
+        "cannot be imported",
+    ),
     "a handle to what it does not have": sends("{'value': {'handle': 10 ** 30, 'type': 'Tensor'}}"),
     "an array that did not come": sends("{'value': {'tensor': 0}, 'arrays': []}"),
     "an array of a negative shape": sends(
