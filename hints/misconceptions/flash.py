@@ -136,22 +136,6 @@ def flash_causal_matrix(call: _Call) -> Tensor:
 
 
 @_wrong(
-    "flash_numbers_added",
-    says="You pass on a mask of numbers unchanged. F.scaled_dot_product_attention adds such a mask "
-    "to the scores: make it boolean first.",
-    hint=3,
-)
-def flash_numbers_added(call: _Call) -> Tensor:
-    q, k, v, mask, causal, dropout_p = call
-    if mask is None or mask.dtype == torch.bool:
-        return call.right()
-    bias = mask.to(q.dtype)
-    if causal:
-        bias = bias.masked_fill(~_lower(q, k), float("-inf"))
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
-
-
-@_wrong(
     "flash_numbers_passed_on",
     says="You pass on a mask of numbers unchanged. F.scaled_dot_product_attention adds floats to "
     "the scores and refuses integers: make the mask boolean first.",
@@ -162,34 +146,6 @@ def flash_numbers_passed_on(call: _Call) -> Tensor:
     if mask is None or causal:
         return call.right()
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout_p)
-
-
-@_wrong(
-    "flash_numbers_converted",
-    says="You turn a mask of numbers into floats, and F.scaled_dot_product_attention adds floats "
-    "to the scores: make the mask boolean.",
-    hint=3,
-)
-def flash_numbers_converted(call: _Call) -> Tensor:
-    q, k, v, mask, causal, dropout_p = call
-    if mask is None or causal or mask.dtype == torch.bool:
-        return call.right()
-    bias = mask.to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
-
-
-@_wrong(
-    "flash_mask_made_numbers",
-    says="You turn the mask into numbers. F.scaled_dot_product_attention adds those to the scores, "
-    "so blocked keys only fall behind by 1: make the mask boolean.",
-    hint=3,
-)
-def flash_mask_made_numbers(call: _Call) -> Tensor:
-    q, k, v, mask, causal, dropout_p = call
-    if mask is None:
-        return call.right()
-    bias = (mask * _lower(q, k) if causal else mask).to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout_p)
 
 
 @_wrong(
@@ -377,6 +333,24 @@ def flash_queries_in_place(call: _Call) -> Tensor:
 
 
 _BLOCKS = (*range(2, 17), 32, 64, 128, 256, 512)  # of keys, as many as people take
+
+
+@_seen(
+    "flash_mask_added",
+    says="Your result is what comes out where the ones and zeros of the mask are added to the "
+    "scores, so that a blocked key only falls behind by 1. F.scaled_dot_product_attention adds a "
+    "mask of numbers: make it boolean.",
+    hint=3,
+)
+def flash_mask_added(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    if call.mask is None:
+        return False
+    plain = _scores(call.q, call.k, None, causal=False)
+    later = ~_lower(call.q, call.k) if call.causal else torch.tensor(False)
+    kept = plain.masked_fill(later, -math.inf) + call.mask.double()
+    both = plain + call.mask.double() * ~later
+    ways = (torch.softmax(scores, -1) @ call.v.double() for scores in (kept, both))
+    return any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in ways)
 
 
 def _not_rescaled(scores: Tensor, v: Tensor) -> Iterator[Tensor]:
