@@ -206,8 +206,8 @@ class CutsTheText(_Base):
 @misconception(
     "csa_length_unchecked",
     replaces="CausalSelfAttention",
-    says="For a text that is too long the first error comes from torch, about sizes that do not "
-    "match. Compare T with context_size first and raise a ValueError.",
+    says="A text that is too long ends in a RuntimeError, torch's or your own. Compare T with "
+    "context_size first and raise a ValueError.",
     hint=4,
 )
 class LengthUnchecked(_Base):

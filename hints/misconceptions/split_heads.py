@@ -199,8 +199,8 @@ def split_cuts_tokens(x: Tensor, num_heads: int) -> Tensor:
 @misconception(
     "split_no_value_error",
     replaces="split_heads",
-    says="Nothing checks that num_heads divides D, so torch fails with a RuntimeError "
-    "about shapes. Check it first and raise a ValueError that says what is wrong.",
+    says="Sizes that do not divide end in a RuntimeError, torch's or your own. Check first that "
+    "num_heads divides D, and raise a ValueError that says what is wrong.",
     hint=5,
 )
 def split_no_value_error(x: Tensor, num_heads: int) -> Tensor:
