@@ -198,9 +198,9 @@ def expect_dropped(
     seen, full = (x.detach().cpu().double() for x in (seen, full))
     if torch.allclose(seen, full, rtol=1e-3, atol=1e-6):
         raise contrast(
-            f"In training mode dropout={p} drops nothing",
+            f"dropout={p} drops nothing",
             f"about {p:.0%} of the {what}s dropped",
-            "what evaluation mode gives",
+            f"every {what} kept",
             Way.VALUES,
         )
     off = seen.abs() < 1e-6

@@ -270,7 +270,8 @@ def flash_scaled_up(call: _Call) -> Tensor:
 
 @_wrong(
     "flash_no_dropout",
-    says="dropout_p has no effect. Pass it on to the function that you call.",
+    says="dropout_p has no effect. Pass it on to the function that you call. If you compute the "
+    "weights yourself, drop them where they meet the values, but not in the sum that divides them.",
     hint=5,
 )
 def flash_no_dropout(call: _Call) -> Tensor:
