@@ -121,6 +121,13 @@ def _not_a_tensor(function: str, kind: str) -> str:
     return f"torch.{function} takes a tensor, and this is a plain {kind}{of_numbers}"
 
 
+def _dtypes(one: str, other: str) -> str:
+    words = f"{one} and {other} meet here: both need one dtype"
+    if "float" in (one.lower(), other.lower()):
+        words += "; .float() gives Float, and so does a new tensor of floats without dtype="
+    return words
+
+
 def _parts(many: str, wanted: str, got: str) -> str:
     count = "more" if many == "too many" else f"only {got}"
     return f"{wanted} names are to take the values, and there are {count}"
@@ -226,8 +233,18 @@ _TABLE: Sequence[tuple[str, _Words]] = (
         _IN_PLACE,
     ),
     (
-        r"expected scalar type (\w+) but found (\w+)|dtype, but got:? (\w+) (?:!=|and) (\w+)",
-        lambda *kinds: " and ".join(filter(None, kinds)) + " meet here: both need one dtype",
+        (
+            r"expected scalar type (\w+) but found (\w+)|"
+            r"dtype, but got:? (?:c10::)?(\w+) (?:!=|and) (?:c10::)?(\w+)"
+        ),
+        lambda *kinds: _dtypes(*filter(None, kinds)),
+    ),
+    (
+        r"^Expected attn_mask dtype to be bool",
+        (
+            "F.scaled_dot_product_attention takes a mask of True and False, and adds one of "
+            "floats to the scores: make yours boolean"
+        ),
     ),
     (
         r"Boolean value of Tensor with more than one value is ambiguous",

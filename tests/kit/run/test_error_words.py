@@ -104,6 +104,18 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: X[torch.ones(5) == 1],
         "its tensor's first axes; masked_fill broadcasts",
     ),
+    "two dtypes": (
+        lambda: X.bfloat16() @ X.mT,
+        "BFloat16 and Float meet here: both need one dtype; .float.. gives Float, and so does",
+    ),
+    "two other dtypes": (
+        lambda: torch.ones(2, 2).half() @ torch.ones(2, 2).double(),
+        "^Half and double meet here: both need one dtype$",
+    ),
+    "numbers as attn_mask": (
+        lambda: torch.nn.functional.scaled_dot_product_attention(X, X, X, X.bool().long()),
+        "True and False, and adds one of floats.*make yours boolean",
+    ),
     "a slice up to several numbers": (
         lambda: X[:, : torch.tensor([1, 2])],
         "holds several numbers, or",
@@ -136,7 +148,6 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "a plain True or False .* so does == with None",
     ),
     "an input in place": (lambda: X.clone().requires_grad_().fill_(0), "make a new one"),
-    "two dtypes": (lambda: torch.ones(2, 2) @ torch.ones(2, 2).double(), "need one dtype"),
     "a truth": (lambda: not X, "one True or False"),
     "a parameter's name": (
         lambda: first_three(value=X),  # type: ignore[call-arg]
