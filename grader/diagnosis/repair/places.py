@@ -55,19 +55,28 @@ def place_of(edit: Edit, text: str) -> Place:
     others = 0 if edit.rule == "signature" else len(edit.parts) - 1
     many = f", and {others} more like it" if others else ""
     where = f"{edit.source}, line {line}: {edit.kind}{many}"
-    return Place("\n".join([where, *_marked(code, first, last)]), _repaired(edit, text))
+    marked = _marked(code, first, last, edit.parts[0][1] - begin)
+    return Place("\n".join([where, *marked]), _repaired(edit, text))
 
 
-def _marked(code: str, first: int, last: int) -> Iterator[str]:
-    """A line of code without its indentation, and carets; where it is long, only what is marked."""
-    indent = len(code) - len(code.lstrip())
+def _marked(code: str, first: int, last: int, changed: int) -> Iterator[str]:
+    """A line of code without its indentation, and carets; where it is long, only what is marked.
+
+    A mark that is too long itself loses its beginning if `changed`, where the change ends, would
+    be out of sight.
+    """
+    indent, before = len(code) - len(code.lstrip()), ""
     if last - indent > _WIDEST:
         indent = first
-    shown = code[indent:]
+    if first + _WIDEST - 4 < changed <= last:
+        last = min(changed + 1, last)
+        first = indent = last - _WIDEST + 2 * len(" ...")
+        before = "... "
+    shown = before + code[indent:]
     if len(shown) > _WIDEST:
         shown = shown[: _WIDEST - 4] + " ..."
     yield f"    {shown}"
-    yield f"    {' ' * (first - indent)}{'^' * min(last - first, _WIDEST)}"
+    yield f"    {' ' * (len(before) + first - indent)}{'^' * min(last - first, _WIDEST)}"
 
 
 def _repaired(edit: Edit, text: str) -> str:

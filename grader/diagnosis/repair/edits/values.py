@@ -80,7 +80,8 @@ def _number(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     if is_axis(source.parents[whole]):
         return
     kind = "this number"
-    if isinstance(value, float) or value == 0 or (is_negative and value >= 100):
+    is_filled = isinstance(value, float) or value == 0 or (is_negative and value >= 100)
+    if is_filled and not isinstance(source.parents[whole], ast.Compare):
         yield from source.changed(whole, _MINUS_INFINITY, "infinity", kind)
     if isinstance(value, int):
         for other in (value + 1, value - 1):

@@ -97,6 +97,15 @@ def test_a_number_before_the_axis_is_no_axis(call: str) -> None:
     assert all(call.partition("-1")[0] in each.applied(source) for each in found)
 
 
+def test_a_number_that_is_compared_is_no_filling() -> None:
+    found = edits_of("def f(x):\n    if x is None or x.sum() == 0:\n        return x\n")
+    half, number = (
+        min(each.cost for each in found if told in each.kind)
+        for told in ("half of which", "this number")
+    )
+    assert half < number
+
+
 def test_a_default_number_may_be_zero() -> None:
     source = "def f(x, p=0.1):\n    return g(x, p)\n"
     assert source.replace("0.1", "0.0") in {each.applied(source) for each in edits_of(source)}

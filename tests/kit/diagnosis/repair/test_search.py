@@ -71,3 +71,14 @@ def test_a_long_line_is_cut_where_nothing_is_marked(before: str) -> None:
     _, code, caret = place_of(found, text).where.splitlines()
     assert max(len(code), len(caret)) <= 72
     assert code[caret.index("^") : len(caret)].startswith("x" * 56)
+
+
+@pytest.mark.parametrize("after", ["", ".flatten(2) + z"])
+def test_what_is_changed_at_the_end_of_a_long_expression_is_shown(after: str) -> None:
+    text = f"    y = {'x' * 90}.unsqueeze(2){after}\n"
+    start, at = text.index("x"), text.index("2)")
+    found = Edit("a.py", ((at, at + 1, "1"),), "the axis", "axis", start, at + 2, 1.0)
+    _, code, caret = place_of(found, text).where.splitlines()
+    assert max(len(code), len(caret)) <= 72
+    assert code[caret.index("^") : len(caret)].endswith("xx.unsqueeze(2)")
+    assert code.startswith("    ... x")
