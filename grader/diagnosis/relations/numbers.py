@@ -402,9 +402,10 @@ def rounded(pair: Pair, fewest: int = 2) -> Iterator[Relation]:
     digits = min(math.floor(-math.log10(error / _COARSE)), _DIGITS)
     if digits < fewest:
         return
+    to = " to float32" if digits == 6 else ""
     yield Relation(
         "rounded",
-        f"{pair.what} is right to {digits} or {digits + 1} digits only, as after a rounding.",
+        f"{pair.what} is right to {digits} or {digits + 1} digits only, as after a rounding{to}.",
         lambda other: (e := _error(other)) is not None and e < _COARSE * 10.0**-digits,
     )
 

@@ -149,7 +149,10 @@ def test_a_relation_is_found(got: Array, want: Array, id: str) -> None:
 
 @pytest.mark.parametrize(
     "dtype, told",
-    [(np.float16, "right to 2 or 3 digits only"), (np.float32, "right to 6 or 7 digits only")],
+    [
+        (np.float16, "right to 2 or 3 digits only"),
+        (np.float32, "right to 6 or 7 digits only, as after a rounding to float32."),
+    ],
 )
 def test_a_rounding_is_told_with_the_digits_that_are_right(dtype: type, told: str) -> None:
     precise = Pair(X.astype(dtype).astype(float), X, (0.0, 0.0))
