@@ -83,11 +83,13 @@ def symptom_of(
         return Diagnosis(CHANGED, _IN_PLACE)
     if len(known) < len(pairs):
         return None
-    only = {each.only_wrong() for each in seen}
-    alone = only.pop()
-    if alone is None or only:
+    only = [alone for each in seen if (alone := each.only_wrong()) is not None]
+    if len(only) < len(seen):
         return None
-    place, text = alone
+    place, names = max(only, key=lambda each: len(each[1]))
+    if any(not set(fewer) <= set(names) for _, fewer in only):
+        return None
+    text = f"Only {listed(names)} {'is' if len(names) == 1 else 'are'} wrong."
     return Diagnosis(f"symptom:only-wrong:{place}", text)
 
 
@@ -263,8 +265,11 @@ class _Seen:
             )
         return None
 
-    def only_wrong(self) -> tuple[int, str] | None:
-        """Of several arrays the one that is wrong, with words, if all others are right."""
+    def only_wrong(self) -> tuple[int, list[str]] | None:
+        """Of several arrays the one that is wrong, in words, if all others are right; its place.
+
+        Of parameters, up to half may be wrong: some layers were forgotten.
+        """
         step = self._step
         assert step is not None
         got, want = arrays(step.learner.value), arrays(step.solution.value)
@@ -272,17 +277,18 @@ class _Seen:
             return None
         is_right = [equal(one, other) for one, other in zip(got, want, strict=True)]
         others = [array for array, right in zip(want, is_right, strict=True) if right]
-        if len(others) != len(want) - 1:
+        most = len(want) // 2 if self._are_parameters(step) else 1
+        if not 1 <= len(want) - len(others) <= most:
             return None
         if not all(is_telling(wide(array), _is_bool(array)) for array in others):
             return None
-        place = is_right.index(False)
+        wrong = [place for place, right in enumerate(is_right) if not right]
         if self._are_parameters(step):
-            return place, f"Only {_parameter(step.solution.value, place)} is wrong."
+            return wrong[0], [_parameter(step.solution.value, place) for place in wrong]
         kind = "gradients"
         if _is_call(step):
             kind = "tensors that you return" if _is_nested(step.solution.value) else "results"
-        return place, f"Only the {_ordinal(place)} of the {len(want)} {kind} is wrong."
+        return wrong[0], [f"the {_ordinal(wrong[0])} of the {len(want)} {kind}"]
 
     def _room(self, array: Any) -> tuple[float, float]:
         # How near is near enough for the check is not known: only what is equal is called right.

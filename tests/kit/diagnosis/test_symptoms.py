@@ -262,6 +262,35 @@ def test_a_parameter_is_called_by_its_name() -> None:
     assert found["one.start"].text.startswith("second.weight holds the right numbers")
 
 
+@pytest.mark.parametrize(
+    "sizes, told",
+    [((4,), "Only second.weight is wrong."), ((4, 5), "Only second.weight and second.bias are")],
+)
+def test_of_parameters_a_whole_layer_may_be_wrong(sizes: tuple[int, ...], told: str) -> None:
+    """As a copy is that forgets a layer; in another case it may have no bias, or a right one."""
+
+    def made(size: int, *, forgets: bool) -> Chain:
+        chain = Chain(size)
+        with torch.no_grad():
+            for number, parameter in enumerate(chain.parameters()):
+                values = torch.arange(parameter.numel()).view(parameter.shape) + number
+                wrong = forgets and number > 1 and (size > 4 or parameter.ndim == 2)
+                parameter.copy_(values.sin() if wrong else values)
+        return chain
+
+    def check(size: int) -> Check:
+        def run(submission: Any) -> None:
+            assert dict(submission.Chain(size).named_parameters())["second.weight"][0, 1] == 3
+
+        return run
+
+    facts = recorded(
+        {"Chain": lambda size: made(size, forgets=True)}, {"start": [check(size) for size in sizes]}
+    )
+    right = {**SOLUTION, "Chain": lambda size: made(size, forgets=False)}
+    assert diagnose(facts, Known(), right.__getitem__)["one.start"].text.startswith(told)
+
+
 def test_parameters_that_a_module_does_not_have_are_named() -> None:
     class Listed(nn.Module):
         def __init__(self, size: int) -> None:
