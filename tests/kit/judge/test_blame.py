@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.judge.blame import NO_BLAME, Blame, find_blame, with_calls
+from grader.judge.blame import NO_BLAME, Blame, find_blame
 from grader.judge.verdict import judge_stage
 from grader.run.facts import Case, CaseFact, Ending, ForbiddenCall, PlannedCheck, StageFacts
 from grader.types.course import Course, EntryPoint, Limits, Stage
@@ -335,10 +335,6 @@ def test_a_forbidden_call_of_its_own_keeps_a_stage_from_waiting_for_another() ->
 def test_an_earlier_stage_with_a_forbidden_call_is_not_finished() -> None:
     given = {"bird": "PW", "fold": "P", "wing": facts("P", in_source=(CUT,)), "bird wing": "PP"}
     assert blamed(given)[1] == Blame(cause="wing")
-
-
-def test_calls_in_the_source_are_added_to_those_that_were_met() -> None:
-    assert with_calls(facts("P", CUT), [ForbiddenCall(CUT.name), TEAR]).forbidden == (CUT, TEAR)
 
 
 # --- a student's copy, in which there are only the visible checks and no solutions ----------------

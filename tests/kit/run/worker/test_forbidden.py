@@ -14,7 +14,6 @@ import pytest
 
 from grader.authoring.verify.verify import verify
 from grader.engine import Engine, Request, with_engine
-from grader.read.submission import read_submission
 from grader.run.collecting import with_checks
 from grader.run.session import Checks
 from grader.run.solutions import solution_files
@@ -375,4 +374,3 @@ def test_the_course_says_in_the_stub_what_it_forbids() -> None:
             said = name.replace("torch.nn.M", "nn.M")
             assert said in stub or name.startswith("torch.ops."), (stage.slug, name)
     assert COURSE.stage("multi_head_attention").forbidden[:2] == (MHA, FUNCTION)
-    assert read_submission(COURSE.exercises)
