@@ -245,6 +245,7 @@ def verdicts() -> Mapping[str, list[tuple[object, object]]]:
     """What each of the twins gets by itself and in a class, whichever comes first."""
 
     def body(engine: Engine) -> Mapping[str, list[tuple[object, object]]]:
+        engine.rehearse(STAGES, 11)  # as for a class
         return {name: list(of(engine, twins)) for name, twins in TWINS.items()}
 
     def of(engine: Engine, twins: Twins) -> Iterator[tuple[object, object]]:

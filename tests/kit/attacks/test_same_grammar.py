@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy  # noqa: F401 - a name of a library that is loaded is looked up
 import pytest
 
 from grader.classes.sharing.same_code import same_code
@@ -170,6 +171,7 @@ def expect_the_same(submissions: Sequence[Submission]) -> None:
     """Each of them gets by itself what the right answer gets."""
 
     def body(engine: Engine) -> list[str]:
+        engine.rehearse(STAGES, 11)  # as for a class
         return [
             submission.name
             for submission in submissions
