@@ -9,6 +9,7 @@ import importlib
 import math
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,10 +121,10 @@ def test_the_novel_is_learnt_below_the_bigram_and_each_missing_part_shows() -> N
     program = PROGRAMS["novel"]
     with studio(COURSE, "cpu") as room:
         right, _ = trained(room, program, 1, "")
-        mask, rubbish = trained(room, program, 1, "mask")
+        mask, rubbish = trained(room, replace(program, steps=300), 1, "mask")  # a quarter will do
         scaling, _ = trained(room, program, 1, "scaling")
     assert right.scores[UNSEEN] < 1.95 < right.guides["letter pairs"] - 0.4  # 1.74 to 1.77
-    assert mask.scores[UNSEEN] < 0.2  # 0.044
+    assert mask.scores[UNSEEN] < 0.2  # 0.060; 0.044 in the end
     assert scaling.scores[UNSEEN] > right.scores[UNSEEN] + 0.03  # 0.056 to 0.106 more
     assert scaling.scores[SHARPNESS] > 2 * right.scores[SHARPNESS]
     known = set(program.text.split())
