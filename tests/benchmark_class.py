@@ -4,6 +4,7 @@
     python tests/benchmark_class.py --wrong 400
     python tests/benchmark_class.py --sizes 100 1000 10000
     python tests/benchmark_class.py --in-flight 300
+    python tests/benchmark_class.py --profile 300
     python tests/benchmark_class.py --worst 20
     python tests/benchmark_class.py --dask 200
 
@@ -23,6 +24,11 @@ memory are told; of every twenty students one is hostile.
 
 With --in-flight, a class of this size, nobody hostile, is graded two at a time and four at a time:
 each submission more that is in flight takes half of the private memory more, of all processes.
+
+With --profile, what is left of the time: for the second half of a class of this size, the processor
+time of a submission in the process that judges, by what it does there, and in the workers that run
+it. Beside these, what no way of grading can save: the calls that the checks make of the solutions,
+in one process; and what a worker takes that imports a stage and is asked nothing.
 
 With --worst, the folders that are known to cost most (tests/kit/classes/costly.py) are
 graded one after the other, each with so many seconds as `submission_seconds`: what each takes,
@@ -45,33 +51,44 @@ import argparse
 import copy
 import csv
 import ctypes
+import gc
 import json
 import os
 import random
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psutil
 
+from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request, with_engine
 from grader.learning.notebook.builder import cell_code, solution_id
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
+from grader.read.submission import parse_cells
+from grader.run.facts import CaseFact
+from grader.run.importing import Import
+from grader.run.solutions import local_solutions, solution_files
+from grader.run.worker.bench import Bench
 from grader.run.worker.names import names_of
 from grader.types.course import Stage
+from grader.types.submission import Submission
 from tests.kit.classes.costly import costly
 from tests.kit.classes.dask_cluster import Cluster
 from tests.kit.wrong_answers import wrong_answers
@@ -86,6 +103,25 @@ BIN = Path(sys.executable).parent
 STOCK, TWO = "nbgrader autograde", "two of them at a time"
 OURS, BOOK, CLASS = "with our preprocessors", "grade class --nbgrader", "grade class"
 DISTINCT = "grade class, none alike"
+_REPEATS = 5  # of which the fastest counts
+_TICK = 0.001  # seconds of processor time between two looks at what the judge does
+PARTS = {
+    "/grader/run/worker/wire.py": "packs, unpacks, sends and receives",
+    "/grader/run/worker/": "answers for earlier stages",
+    "/grader/run/": "asks, waits and keeps the exchanges",
+    "/grader/checking/": "compares",
+    "/tests/checks/": "draws inputs and makes references",
+    "/grader/diagnosis/": "looks for the cause",
+    "/hints/misconceptions/": "looks for the cause",
+    "/_pytest/": "pytest",
+    "/pluggy/": "pytest",
+}
+PARTS_OF_CALLS = {
+    "/grader/run/worker/wire.py": "packs and unpacks",
+    "/torch/nn/": "torch.nn: makes modules, loads their weights, calls layers",
+    **{stage.file_name: "the functions themselves" for stage in STAGES},
+    "/grader/run/worker/": "seeds, differentiates, compares what changed",
+}
 GOALS = {OURS: 8, BOOK: 50, CLASS: 50}
 HOSTILE = (
     "import os\nos._exit(0)",
@@ -107,6 +143,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--wrong", type=int, metavar="N")
     parser.add_argument("--sizes", nargs="+", type=int, metavar="N")
     parser.add_argument("--in-flight", type=int, metavar="N")
+    parser.add_argument("--profile", type=int, metavar="N")
     parser.add_argument("--worst", type=float, metavar="SECONDS")
     parser.add_argument("--dask", type=int, metavar="N")
     args = parser.parse_args(arguments)
@@ -126,6 +163,8 @@ def main(arguments: Sequence[str]) -> None:
             tell_in_flight(Path(folder), course, args.in_flight)
         elif args.dask:
             tell_dask(Path(folder), list(handed_in(course, args.dask)))
+        elif args.profile:
+            tell_profile(list(handed_in(course, args.profile)))
         else:
             tell_ratios(Path(folder), course, args.submissions, args.stock)
 
@@ -138,7 +177,10 @@ def tell_ratios(folder: Path, course: Path, submissions: int, stock: int) -> Non
     counts = {STOCK: stock, TWO: stock}
     counts |= dict.fromkeys((OURS, BOOK, CLASS, DISTINCT), submissions)
     for way, count in counts.items():
-        every, seconds[way], points[way] = one_more(folder, course, way, notebooks[:count])
+        there = folder / way.replace(" ", "-")
+        first = graded(there, course, way, notebooks[:1])[0]
+        every, points[way] = graded(there, course, way, notebooks[:count])
+        seconds[way] = (every - first) / (count - 1)
         ratio = seconds[STOCK] / seconds[way]
         two = f", {seconds[TWO] / seconds[way]:5.1f} x two" if TWO in seconds else ""
         goal = f" (at least {GOALS[way]})" if way in GOALS else ""
@@ -160,23 +202,16 @@ def tell_wrong(folder: Path, course: Path, submissions: int, stock: int) -> None
     notebooks = list(mostly_wrong(course, submissions))
     seconds = {}
     for way, count in {STOCK: stock, CLASS: submissions}.items():
-        every, seconds[way], points = one_more(folder, course, way, notebooks[:count])
+        there = folder / way.replace(" ", "-")
+        first = graded(there, course, way, notebooks[:1])[0]
+        every, points = graded(there, course, way, notebooks[:count])
+        seconds[way] = (every - first) / (count - 1)
         print(
             f"{way:<24}{count:5} submissions {every:7.1f} s, one more {seconds[way]:7.3f} s, "
             f"{seconds[STOCK] / seconds[way]:6.1f} x stock, points on average "
             f"{statistics.mean(points.values()):.0f}",
             flush=True,
         )
-
-
-def one_more(
-    folder: Path, course: Path, way: str, notebooks: Sequence[bytes]
-) -> tuple[float, float, dict[str, float]]:
-    """The seconds for all of them, those for each beyond the first, and the points."""
-    there = folder / way.replace(" ", "-")
-    first = graded(there, course, way, notebooks[:1])[0]
-    every, points = graded(there, course, way, notebooks)
-    return every, (every - first) / (len(notebooks) - 1), points
 
 
 def tell_size(there: Path, course: Path, size: int) -> None:
@@ -300,6 +335,121 @@ def seconds_used() -> float:
             pass
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def tell_profile(notebooks: Sequence[bytes]) -> None:
+    """Grade them in this process, and tell what the later ones take, by what they are."""
+    taken: dict[str, list[tuple[float, float]]] = {}
+    parts: dict[str, Counter[str]] = {}
+
+    def body(engine: Engine) -> None:
+        gc.freeze()
+        server = psutil.Process(engine.interpreter._process.pid)
+
+        def used() -> tuple[float, float]:
+            times = server.cpu_times()
+            of_workers = times.user + times.system + times.children_user + times.children_system
+            return time.process_time(), of_workers
+
+        engine.rehearse(STAGES, 1)
+        tell_calls(engine)
+        before = used()
+        for _ in range(_REPEATS):
+            import_alone(engine)
+        here, workers = (1000 * (b - a) / _REPEATS for a, b in zip(before, used(), strict=True))
+        print(f"a worker that is asked nothing: judge {here:.0f} ms, workers {workers:.0f} ms")
+        with Earned(shared=False) as earned:
+            for number, data in enumerate(notebooks):
+                before = used()
+                submission = Submission("", {}, cells=parse_cells(data, "a notebook"))
+                with sampled(PARTS) as seen:
+                    report = engine.grade(Request(submission, STAGES, 1), shared=earned)
+                engine.interpreter.prepare()
+                after = used()
+                kind = "all right" if report.score == report.max_score else "something wrong"
+                if not any(check.seconds for stage in report.stages for check in stage.checks):
+                    kind = "all known"
+                if number >= len(notebooks) // 2:
+                    cost = (after[0] - before[0], after[1] - before[1])
+                    taken.setdefault(kind, []).append(cost)
+                    parts.setdefault(kind, Counter()).update(seen)
+
+    with_engine(COURSE, STAGES, "cpu", body)
+    for kind, costs in sorted(taken.items()):
+        here, workers = (1000 * sum(cost[at] for cost in costs) / len(costs) for at in (0, 1))
+        print(
+            f"{kind:<16}{len(costs):5} submissions: judge {here:4.0f} ms, workers {workers:4.0f} ms"
+        )
+        tell_parts(here, parts[kind])
+
+
+def tell_parts(milliseconds: float, looks: Counter[str]) -> None:
+    """Tell how these milliseconds fall to the parts that were seen."""
+    for part, count in looks.most_common():
+        print(f"    {milliseconds * count / looks.total():4.0f} ms  {part}")
+
+
+@contextmanager
+def sampled(parts: Mapping[str, str]) -> Iterator[Counter[str]]:
+    """Look now and then at what this process does, and count the looks by its `parts`.
+
+    These are named by a piece of a file's path; the innermost frame that has one counts.
+    """
+    seen: Counter[str] = Counter()
+
+    def look(number: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            for place, part in parts.items():
+                if place in frame.f_code.co_filename:
+                    seen[part] += 1
+                    return
+            frame = frame.f_back
+        seen["the rest"] += 1
+
+    signal.signal(signal.SIGPROF, look)
+    signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
+    try:
+        yield seen
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def import_alone(engine: Engine) -> None:
+    """Have a worker run the cells of a notebook, and end it."""
+    worker = engine.interpreter.start()
+    files = solution_files(COURSE)
+    cells = tuple(files[stage.file_name].decode() for stage in STAGES)
+    request = Import(COURSE, STAGES[-1], Submission("", {}, cells=cells), for_every_stage=True)
+    worker.channel.send(request.request())
+    worker.channel.receive()
+    worker.end()
+
+
+def tell_calls(engine: Engine) -> None:
+    """Tell what the checks' calls of the solutions take without grading, worker or pytest."""
+    submission = Submission("", solution_files(COURSE))
+    calls, seconds = 0, 0.0
+    parts: Counter[str] = Counter()
+    for stage in STAGES:
+        cases = engine.facts(Request(submission, (stage,), 1)).cases
+        bench = Bench(local_solutions(COURSE, stage))
+
+        def call(bench: Bench = bench, cases: Sequence[CaseFact] = cases) -> float:
+            before = time.process_time()
+            for case in cases:
+                bench.reset()
+                for exchange in case.exchanges:
+                    bench.answer(exchange.request)
+            return time.process_time() - before
+
+        calls += sum(len(case.exchanges) for case in cases)
+        seconds += min(call() for _ in range(_REPEATS))
+        with sampled(PARTS_OF_CALLS) as seen:
+            for _ in range(_REPEATS):
+                call()
+        parts.update(seen)
+    print(f"the calls alone, {calls} of the solutions: {1000 * seconds:4.0f} ms")
+    tell_parts(1000 * seconds, parts)
 
 
 def with_memory(there: Path, *options: str) -> list[dict[str, list[float]]]:
