@@ -449,7 +449,7 @@ ELSEWHERE = "ModuleNotFoundError: No module named 'elsewhere'"
 )
 def test_who_uses_a_name_is_told_of_the_cell_that_should_define_it(cell: str, says: str) -> None:
     cells = (cell, AVERAGE + "    return averaged()\n")
-    course = replace(TINY, limits=replace(TINY.limits, load_seconds=1))
+    course = replace(TINY, limits=replace(TINY.limits, load_seconds=2))
     report = grade(course, Request(Submission("nb", {}, cells=cells), TINY.stages[:1], seed=1))
     message = report.stages[0].checks[0].message
     assert "NameError: name 'averaged' is not defined" in message
