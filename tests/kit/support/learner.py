@@ -6,27 +6,41 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from grader.learning.watch.loop import Watch
 from grader.learning.watch.state import Phase, Watching
+from grader.types.course import Stage
 from grader.types.report import Status
+from grader.types.workspace import Workspace
 from tests.kit.support.checkout import TINY
 
+SEED = 7
 LONGEST = 60.0  # seconds; a test that waits longer has failed
+Someone = TypeVar("Someone", bound="Learner")
 
 
 class Learner:
-    """Someone who watches: writes files, presses keys and looks at the screen."""
+    """Someone who watches, in a `with`: writes files, presses keys and looks at the screen."""
 
-    def __init__(self, root: Path, watch: Callable[[Learner], Watch]) -> None:
-        self.root = root
+    def __init__(self, place: Workspace, stage: Stage | None = None) -> None:
+        self.root = place.root
         self.edited: list[tuple[Path, int]] = []
         self.states: list[Watching] = []
         self._changed = threading.Condition()
-        self.watch = watch(self)
-        self.thread = threading.Thread(target=self.watch.run, daemon=True)
+        self.watch = Watch(place, stage, "cpu", SEED, self.show, self.edit)
+        self._thread = threading.Thread(target=self.watch.run, daemon=True)
+
+    def __enter__(self: Someone) -> Someone:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self.presses("q")
+        self._thread.join(LONGEST)
+        assert not self._thread.is_alive()
 
     def show(self, state: Watching) -> None:
         with self._changed:

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,10 +28,9 @@ from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 from tests.kit.support.checkout import ROOT, TINY
-from tests.kit.support.learner import LONGEST, Learner
+from tests.kit.support.learner import LONGEST, SEED, Learner
 from tests.kit.support.tiny import copy_tiny
 
-SEED = 7
 FIRST, SECOND, BONUS = TINY.stages
 pytestmark = pytest.mark.usefixtures("two_pytests_at_once")
 Board = dict[str, tuple[Status | None, float]]
@@ -77,9 +76,9 @@ def root(tmp_path: Path) -> Path:
 class Careful(Learner):
     """Remembers every board that was shown, and of which text it was."""
 
-    def __init__(self, root: Path, watch: Callable[[Learner], Watch]) -> None:
+    def __init__(self, place: Workspace) -> None:
         self.boards: list[tuple[Submission, Board]] = []
-        super().__init__(root, watch)
+        super().__init__(place)
 
     def show(self, state: Watching) -> None:
         seen = self.watch._seen
@@ -103,17 +102,8 @@ def board(progress: Progress) -> Board:
     return {slug: (each.status, each.score) for slug, each in known.items()}
 
 
-@contextmanager
-def watching(root: Path, workspace: Workspace | None = None) -> Iterator[Careful]:
-    place = workspace or Workspace(root, TINY)
-    someone = Careful(root, lambda who: Watch(place, None, "cpu", SEED, who.show, who.edit))
-    someone.thread.start()
-    try:
-        yield someone
-    finally:
-        someone.presses("q")
-        someone.thread.join(LONGEST)
-        assert not someone.thread.is_alive()
+def watching(root: Path) -> Careful:
+    return Careful(Workspace(root, TINY))
 
 
 def save(root: Path, texts: Mapping[str, str | None]) -> None:
@@ -219,7 +209,7 @@ def test_a_save_comes_before_what_is_left_to_judge(root: Path) -> None:
     patient = replace(TINY, limits=replace(TINY.limits, call_seconds=3 * LONGEST))
     endless = "import time\ndef smooth(values, width, times=1):\n    while True: time.sleep(1)\n"
     save(root, {"moving_average.py": stub("moving_average"), "smooth.py": endless})
-    with watching(root, Workspace(root, patient)) as learner:
+    with Careful(Workspace(root, patient)) as learner:
         learner.judged("moving_average", Status.NOT_STARTED)
         time.sleep(0.5)  # well inside the loop
         save(root, {"moving_average.py": wrong("moving_average")})

@@ -16,7 +16,6 @@ from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Part
 from grader.learning.pictures.types import Trace, TracedStep
 from grader.learning.watch import changes as changes_module
-from grader.learning.watch.loop import Watch
 from grader.learning.watch.state import (
     DiffShown,
     Every,
@@ -53,15 +52,9 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def learner(root: Path) -> Iterator[Learner]:
-    someone = Learner(
-        root, lambda who: Watch(Workspace(root, TINY), None, "cpu", 7, who.show, who.edit)
-    )
-    someone.thread.start()
-    someone.judged(FIRST.slug, Status.NOT_STARTED)
-    yield someone
-    someone.presses("q")
-    someone.thread.join(LONGEST)
-    assert not someone.thread.is_alive()
+    with Learner(Workspace(root, TINY)) as someone:
+        someone.judged(FIRST.slug, Status.NOT_STARTED)
+        yield someone
 
 
 def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> None:
@@ -140,12 +133,8 @@ def _largest(trace: Trace) -> float:
 def test_tests_of_the_learner_tell_how_many_modules_they_have_judged(tmp_path: Path) -> None:
     stage = COURSE.stage("write_the_tests")
     shutil.copytree(COURSE.root / "solutions", tmp_path / "exercises")
-    workspace = Workspace(tmp_path, COURSE)
-    someone = Learner(tmp_path, lambda who: Watch(workspace, stage, "cpu", 7, who.show, who.edit))
-    someone.thread.start()
-    someone.judged(stage.slug, Status.PASSED)
-    someone.presses("q")
-    someone.thread.join(LONGEST)
+    with Learner(Workspace(tmp_path, COURSE), stage) as someone:
+        someone.judged(stage.slug, Status.PASSED)
     told = [state.trials for state in someone.states if state.trials is not None]
     done, total = zip(*told, strict=True)
     assert len(told) > 2 and list(done) == sorted(done) and len(set(total)) == 1
@@ -153,19 +142,13 @@ def test_tests_of_the_learner_tell_how_many_modules_they_have_judged(tmp_path: P
 
 def test_a_save_while_the_old_code_runs_ends_that_at_once(root: Path) -> None:
     patient = replace(TINY, limits=replace(TINY.limits, call_seconds=3 * LONGEST))
-    learner = Learner(
-        root, lambda who: Watch(Workspace(root, patient), None, "cpu", 7, who.show, who.edit)
-    )
-    learner.thread.start()
-    learner.judged(FIRST.slug, Status.NOT_STARTED)
-    learner.writes(FIRST.slug, LOOP)
-    learner.sees(lambda state: state.phase is Phase.JUDGING)
-    time.sleep(0.4)  # well inside the loop
-    learner.writes(FIRST.slug, WRONG)
-    learner.judged(FIRST.slug, Status.FAILED)  # long before the loop's time is up
-    learner.presses("q")
-    learner.thread.join(LONGEST)
-    assert not learner.thread.is_alive()
+    with Learner(Workspace(root, patient)) as learner:
+        learner.judged(FIRST.slug, Status.NOT_STARTED)
+        learner.writes(FIRST.slug, LOOP)
+        learner.sees(lambda state: state.phase is Phase.JUDGING)
+        time.sleep(0.4)  # well inside the loop
+        learner.writes(FIRST.slug, WRONG)
+        learner.judged(FIRST.slug, Status.FAILED)  # long before the loop's time is up
 
 
 def test_a_save_of_another_stage_turns_to_it(learner: Learner) -> None:
@@ -235,22 +218,15 @@ def test_the_keys(learner: Learner) -> None:
 
 def test_without_a_place_to_remember_it_goes_on_and_says_so(root: Path) -> None:
     memory_folder(root).write_text("not a folder", encoding="utf-8")
-    someone = Learner(
-        root, lambda who: Watch(Workspace(root, TINY), None, "cpu", 7, who.show, who.edit)
-    )
-    someone.thread.start()
-    someone.sees(lambda state: ".grade" in state.notice)
-    someone.solves(FIRST.slug)
-    someone.judged(SECOND.slug, Status.NOT_STARTED)
-    someone.presses("q")
-    someone.thread.join(LONGEST)
+    with Learner(Workspace(root, TINY)) as someone:
+        someone.sees(lambda state: ".grade" in state.notice)
+        someone.solves(FIRST.slug)
+        someone.judged(SECOND.slug, Status.NOT_STARTED)
 
 
 def test_quitting_at_once_leaves_nothing_behind(root: Path) -> None:
     before = set(threading.enumerate())
-    someone = Learner(
-        root, lambda who: Watch(Workspace(root, TINY), None, "cpu", 7, who.show, who.edit)
-    )
+    someone = Learner(Workspace(root, TINY))
     someone.presses("q")
     someone.watch.run()
     assert until(lambda: not set(threading.enumerate()) - before, LONGEST)
