@@ -322,24 +322,22 @@ def test_an_unknown_mistake_gets_no_name(learner: Function) -> None:
     assert names({"share": learner}, checks, *KNOWN) == {}
 
 
-def test_where_another_mistake_shows_too_the_name_stands_for_its_own_checks() -> None:
-    def learner(x: Tensor, n: int) -> Tensor:
-        return share(x, n) * n * n if n < 7 else share(x, n) + 1
+def raises_at_seven(x: Tensor, n: int) -> Tensor:
+    if n == 7:
+        raise RuntimeError("seven")
+    return multiplies(x, n)
 
+
+@pytest.mark.parametrize(
+    "learner",
+    [lambda x, n: share(x, n) * n * n if n < 7 else share(x, n) + 1, raises_at_seven],
+    ids=["another mistake", "an exception"],
+)
+def test_where_something_else_is_wrong_too_the_name_stands_for_its_own_checks(
+    learner: Function,
+) -> None:
     words = "You: multiplies. (This does not explain every check that fails.)"
     assert said(learner, CHECKS)["one.values"] == "You: multiplies."
-    found = said(learner, CHECKS | {"seven": [values(7)]})
-    assert found["one.values"] == words
-    assert "one.seven" not in found
-
-
-def test_an_exception_elsewhere_is_a_mistake_of_its_own() -> None:
-    def learner(x: Tensor, n: int) -> Tensor:
-        if n == 7:
-            raise RuntimeError("seven")
-        return multiplies(x, n)
-
-    words = "You: multiplies. (This does not explain every check that fails.)"
     found = said(learner, CHECKS | {"seven": [values(7)]})
     assert found["one.values"] == words
     assert "one.seven" not in found

@@ -357,7 +357,7 @@ def author(tmp_path: Path, one: One) -> Callable[[str], Trace]:
     submission = Submission("one", {"first.py": b"def first(x):\n    return x + 1\n"})
 
     def run(body: str) -> Trace:
-        top = "import numpy as np\nfrom grader.tracing import Heatmap, Step\n\n"
+        top = "import numpy as np\nfrom grader.tracing import Curves, Heatmap, Step\n\n"
         file.write_text(f"{top}def trace(submission):\n    {body}\n", encoding="utf-8")
         return one("first", submission, read_course(tmp_path / "course.toml"))
 
@@ -386,19 +386,9 @@ def test_after_an_answer_a_failure_is_the_answers(author: Callable[[str], Trace]
     assert found.stop.message.startswith("The example cannot continue with this result: ValueError")
 
 
-def test_a_heatmap_of_another_shape_is_no_heatmap(author: Callable[[str], Trace]) -> None:
-    found = author(
-        "yield Heatmap('Map', submission.first(np.zeros((1, 2))), ['a'], ['b'], ['c'], 'r', 'c')"
-    )
-    assert found.heatmap is None
-    assert found.stop is not None
-    assert found.stop.message == "The heatmap 'Map' needs the shape [1, 1, 1], but this is [1, 2]."
-
-
 def test_curves_of_the_learners_numbers(author: Callable[[str], Trace]) -> None:
     found = author(
-        "import grader.tracing as t\n    "
-        "yield t.Curves('Growth', [1, 2], {'own': submission.first(np.ones(2))}, 'n', 'bytes', "
+        "yield Curves('Growth', [1, 2], {'own': submission.first(np.ones(2))}, 'n', 'bytes', "
         "guides={'n': [1, 2]})"
     )
     curves = found.picture
@@ -408,20 +398,27 @@ def test_curves_of_the_learners_numbers(author: Callable[[str], Trace]) -> None:
     assert "● own   across: n" in draw(trace_screen(found))
 
 
+CURVE = "Curves('Growth', [1, 2], {'own': X}, 'n', 'bytes')"
+NEEDS = "The curve 'own' needs 2 numbers above 0, but these are "
+
+
 @pytest.mark.parametrize(
-    "numbers, shown", [("[1.0]", "1.0"), ("[1, 0]", "1, 0"), ("[1, float('nan')]", "1, nan")]
+    "picture, numbers, said",
+    [
+        (
+            *("Heatmap('Map', X, ['a'], ['b'], ['c'], 'r', 'c')", "np.zeros((1, 2))"),
+            "The heatmap 'Map' needs the shape [1, 1, 1], but this is [1, 2].",
+        ),
+        (CURVE, "[1.0]", f"{NEEDS}1.0."),
+        (CURVE, "[1, 0]", f"{NEEDS}1, 0."),
+        (CURVE, "[1, float('nan')]", f"{NEEDS}1, nan."),
+    ],
 )
-def test_what_is_no_curve_is_not_drawn(
-    author: Callable[[str], Trace], numbers: str, shown: str
+def test_what_is_no_picture_is_not_drawn(
+    author: Callable[[str], Trace], picture: str, numbers: str, said: str
 ) -> None:
-    found = author(
-        "import grader.tracing as t\n    submission.first(np.ones(2))\n    "
-        f"yield t.Curves('Growth', [1, 2], {{'own': {numbers}}}, 'n', 'bytes')"
-    )
-    assert found.picture is None and found.stop is not None
-    assert found.stop.message == (
-        f"The curve 'own' needs 2 numbers above 0, but these are {shown}."
-    )
+    found = author(f"submission.first(np.ones(2)); yield {picture.replace('X', numbers)}")
+    assert found.picture is None and found.stop is not None and found.stop.message == said
 
 
 def test_what_a_trace_gives_can_be_handed_over(author: Callable[[str], Trace]) -> None:

@@ -79,19 +79,25 @@ def count(lines: list[str], beginning: str) -> int:
     return sum(line.startswith(beginning) for line in lines)
 
 
-def test_all_right_at_once() -> None:
-    tally, lines = play("4x3", "50%", "B)")
-    assert tally == Tally(3, done=3, first=3)
-    assert count(lines, "✓ Right") == 3
-    assert "one size is halved." in lines  # why, for a right answer too
-    assert count(lines, "✗") == 0
-
-
-def test_a_second_try() -> None:
-    tally, lines = play("4 6", "4 3", ".5", "b")
-    assert tally == Tally(3, done=3, first=2)
-    assert count(lines, "✗ Not quite.") == 1
-    assert count(lines, "✓ Right") == 3
+@pytest.mark.parametrize(
+    "typed, first, counts",
+    [
+        (("4x3", "50%", "B)"), 3, {"✓ Right": 3, "✗": 0, "one size is halved.": 1}),
+        (("4 6", "4 3", ".5", "b"), 2, {"✗ Not quite.": 1, "✓ Right": 3}),
+        (
+            ("no idea", "four by three", "4 3", "b", "1/2", "left", "b"),
+            *(3, {"I cannot read that.": 4, "✗": 0}),
+        ),
+        (("", "  ", "a", ""), 0, {"The answer is": 3, "✗ Not this time": 0}),
+    ],
+    ids=["all right at once", "a second try", "what cannot be read is no try", "empty lines"],
+)
+def test_what_is_said_of_answers(
+    typed: tuple[str, ...], first: int, counts: dict[str, int]
+) -> None:
+    tally, lines = play(*typed)
+    assert tally == Tally(3, done=3, first=first)
+    assert {beginning: count(lines, beginning) for beginning in counts} == counts
 
 
 def test_no_third_try_but_the_answer_and_why() -> None:
@@ -107,23 +113,9 @@ def test_the_answer_is_not_shown_before_the_second_try() -> None:
     assert not [line for line in lines if "(4, 3)" in line or "halved" in line]
 
 
-def test_what_cannot_be_read_is_no_try() -> None:
-    tally, lines = play("no idea", "four by three", "4 3", "b", "1/2", "left", "b")
-    assert tally == Tally(3, done=3, first=3)
-    assert count(lines, "I cannot read that.") == 4
-    assert count(lines, "✗") == 0
-
-
-def test_it_may_come_between_two_tries() -> None:
+def test_what_cannot_be_read_may_come_between_two_tries() -> None:
     tally, _ = play("4 6", "hm", "4 3")
     assert tally == Tally(3, done=1, first=0)
-
-
-def test_an_empty_line_shows_the_answer() -> None:
-    tally, lines = play("", "  ", "a", "")
-    assert tally == Tally(3, done=3, first=0)
-    assert count(lines, "The answer is") == 3
-    assert count(lines, "✗ Not this time") == 0
 
 
 @pytest.mark.parametrize("stop", ["q", " Q ", "quit", "exit", EOFError, KeyboardInterrupt])
