@@ -311,7 +311,7 @@ def _ending(error: BaseException | None, stage: StageUnderCheck) -> tuple[Ending
     message = f"{type(error).__name__}: {error}"
     # `grade verify` proves that the check can handle right answers. Code that answers nothing yet
     # may have spoilt what the check gave to it.
-    if stage.case.has_answered or stage.case.exchanges:
+    if stage.case.has_answered or stage.case.has_replied:
         return Ending.WRONG, _with_call(f"{NO_SENSE}: {message}", stage)
     return Ending.BROKEN, message
 

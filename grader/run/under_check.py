@@ -46,7 +46,8 @@ class CaseRecord:
     """What has happened in one case of a check; `seed` is the one for its next calls.
 
     `last_call` and `last_target` are the last call of the learner's code, in words and by name. It
-    `has_lacked` something if an entry point or an answer was missing. `before` holds method calls
+    `has_lacked` something if an entry point or an answer was missing. The worker `has_replied`; it
+    `has_answered` if that was not only about what the check gave. `before` holds method calls
     to send with the next request, `given` the replies that are known before their requests.
     """
 
@@ -56,6 +57,7 @@ class CaseRecord:
     last_target: str = ""
     not_written: bool = False
     has_lacked: bool = False
+    has_replied: bool = False
     has_answered: bool = False
     before: list[dict[str, Any]] = field(default_factory=list)
     given: deque[tuple[Frame, Frame | AnswerError]] = field(default_factory=deque)
@@ -193,6 +195,7 @@ class StageUnderCheck:
             frame = Frame({**frame.header, "measured": self.case.block}, frame.data)
         with self._noticing_lacks():
             reply = self._answer(frame)
+        self.case.has_replied = True
         if "given" not in frame.target:
             self.case.has_answered = True
         self._recorded += len(frame.data) + reply.size

@@ -371,9 +371,11 @@ def test_a_warning_in_a_check_shows_none_of_its_lines(
     assert not recwarn
 
 
+@pytest.mark.parametrize("record_cap", [0, 1 << 20])
 def test_who_spoils_what_a_check_gives_fails_and_the_check_is_not_broken(
-    interpreter: Interpreter, tmp_path: Path
+    interpreter: Interpreter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_cap: int
 ) -> None:
+    monkeypatch.setattr("grader.run.under_check._RECORD_CAP", record_cap)
     fact = first_fact(GIVES, tmp_path / "tiny", interpreter, SPOILS)
     assert fact.ending is Ending.WRONG and "OSError: no" in fact.message
 
