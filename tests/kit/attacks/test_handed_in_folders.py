@@ -42,27 +42,21 @@ def link(name: str, target: str) -> Callable[[Path], None]:
     return make
 
 
-def pipe(folder: Path) -> None:
-    (folder / FIRST).unlink()
-    os.mkfifo(folder / FIRST)
+def instead(make: Callable[[Path], object]) -> Callable[[Path], None]:
+    """Something else in the place of the first file."""
+
+    def change(folder: Path) -> None:
+        (folder / FIRST).unlink()
+        make(folder / FIRST)
+
+    return change
 
 
-def device(folder: Path) -> None:
-    (folder / FIRST).unlink()
+def device(path: Path) -> None:
     try:
-        os.mknod(folder / FIRST, 0o20666, os.makedev(1, 5))  # /dev/zero
+        os.mknod(path, 0o20666, os.makedev(1, 5))  # /dev/zero
     except PermissionError:
         pytest.skip("only root makes devices")
-
-
-def listening(folder: Path) -> None:
-    (folder / FIRST).unlink()
-    a_socket(folder / FIRST)
-
-
-def a_folder(folder: Path) -> None:
-    (folder / FIRST).unlink()
-    (folder / FIRST).mkdir()
 
 
 def odd_names(folder: Path) -> None:
@@ -111,10 +105,10 @@ HANDED = {
     "a link to a folder": Handed(link("more", "{root}/solutions"), 10),
     "a link to its own folder": Handed(link("more", "{folder}"), 10),
     "a link to the secret": Handed(link("secret.py", "{folder}/../secret.py"), 10),
-    "a pipe": Handed(pipe, 0),
-    "a device": Handed(device, 0),
-    "a socket": Handed(listening, 0),
-    "a folder": Handed(a_folder, 0),
+    "a pipe": Handed(instead(os.mkfifo), 0),
+    "a device": Handed(instead(device), 0),
+    "a socket": Handed(instead(a_socket), 0),
+    "a folder": Handed(instead(Path.mkdir), 0),
     "deep folders": Handed(lambda folder: deep_folders(folder, 1200), "has too many folders"),
     "odd names": Handed(odd_names, 10),
     "other modules' names": Handed(others_modules, 10),
