@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.classes.dask_cluster import Cluster
-from tests.kit.classes.folder_class import RIGHT
+from tests.kit.classes.folder_class import NO_ERROR, ONE_TOO_FEW, RIGHT, hand_in
 from tests.kit.classes.ledgers import verdicts
 from tests.kit.support.checkout import ROOT, run_python
 from tests.kit.support.processes import descendants, until
@@ -23,7 +23,6 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 
 COUNT = 60
 SLOW = RIGHT.replace("    return", "    __import__('time').sleep(1.9)\n    return")
-SMOOTH = "from moving_average import moving_average as smooth\n"
 
 
 @pytest.fixture(scope="module")
@@ -40,23 +39,14 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster.close()
 
 
-def hand_in(folder: Path, count: int) -> None:
-    """So many students, one in three of them right, no two the same."""
-    for number in range(count):
-        own = folder / f"s{number:03}"
-        own.mkdir(parents=True)
-        answer = (RIGHT, RIGHT.replace("1 <= ", ""), RIGHT.replace(" / width", ""))[number % 3]
-        (own / "moving_average.py").write_text(f"{answer}\nN = {number}\n", encoding="utf-8")
-        (own / "smooth.py").write_text(SMOOTH, encoding="utf-8")
-
-
 @pytest.mark.slow
 def test_a_worker_killed_midway_costs_only_what_it_was_doing(
     course: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
     folder = tmp_path / "submissions"
-    hand_in(folder, COUNT)
-    (folder / "s000" / "moving_average.py").write_text(SLOW, encoding="utf-8")
+    answers = (RIGHT, ONE_TOO_FEW, NO_ERROR)
+    own = {f"s{n:03}": f"{answers[n % 3]}\nN = {n}\n" for n in range(COUNT)}  # no two the same
+    hand_in(folder, **own | {"s000": SLOW})
     words = ["class", str(folder), "--course", str(course), "--seed", "5"]
     limit = ["--seconds-per-submission", "2.5", "--out"]
     command = [sys.executable, "-m", "grader", *words, *limit]
@@ -110,7 +100,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.slow
 def test_without_a_scheduler_it_says_so(course: Path, tmp_path: Path) -> None:
-    hand_in(tmp_path / "submissions", 1)
+    hand_in(tmp_path / "submissions", ann=RIGHT)
     words = ["class", str(tmp_path / "submissions"), "--course", str(course)]
     words += ["--out", str(tmp_path / "out"), "--dask", "tcp://127.0.0.1:9"]
     done = run_python("-c", IMPATIENT, *words)
