@@ -255,21 +255,20 @@ def applied(function, values):
 """
 
 
-NO_ARRAYS = {
-    'np.array(["a"])': "returned a numpy.ndarray (dtype <U1)",
-    "np.array([None])": "returned a numpy.ndarray (dtype object)",
-    "values.tolist()": "returned a list of 2",
-    "(values, values)": "returned a tuple of 2",
-    "None": "returned None: is a `return` missing?",
-    "float(values[0, 0])": "returned float ",
-    "lambda: values": "returned a function",
-    "1 / 0": "ZeroDivisionError: division by zero",
-}
-NO_NUMBERS = {
-    "values": "returned a numpy array of shape [4]",
-    "values.any()": "returned bool True",
-    '"four"': "returned str 'four'",
-    "values.sum() * 1j": "returned complex (",
+# What is no array where one is due, or no number.
+WRONG_KINDS = {
+    ("table", 'np.array(["a"])'): "returned a numpy.ndarray (dtype <U1)",
+    ("table", "np.array([None])"): "returned a numpy.ndarray (dtype object)",
+    ("table", "values.tolist()"): "returned a list of 2",
+    ("table", "(values, values)"): "returned a tuple of 2",
+    ("table", "None"): "returned None: is a `return` missing?",
+    ("table", "float(values[0, 0])"): "returned float ",
+    ("table", "lambda: values"): "returned a function",
+    ("table", "1 / 0"): "ZeroDivisionError: division by zero",
+    ("total", "values"): "returned a numpy array of shape [4]",
+    ("total", "values.any()"): "returned bool True",
+    ("total", '"four"'): "returned str 'four'",
+    ("total", "values.sum() * 1j"): "returned complex (",
 }
 Messages = Mapping[str, str]
 
@@ -283,12 +282,9 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Messages]:
         "solutions/carried.py": CARRIES,
     }
     course = write_files(tmp_path_factory.mktemp("carried"), files)
-    table, total = "def table(values):\n    return values", "return values.sum()"
-    sources = {
-        "right": CARRIES,
-        **{f"table {b}": CARRIES.replace(table, f"table = lambda values: {b}") for b in NO_ARRAYS},
-        **{f"total {body}": CARRIES.replace(total, f"return {body}") for body in NO_NUMBERS},
-    }
+    sources = {"right": CARRIES}
+    for name, body in WRONG_KINDS:
+        sources[f"{name} {body}"] = f"{CARRIES}\n{name} = lambda values: {body}\n"
     submissions = [(f"s{n:02}", *item) for n, item in enumerate(sources.items())]
     for student, _, source in submissions:
         write_files(course / "class" / student, {"carried.py": source})
@@ -306,17 +302,14 @@ def test_values_travel_both_ways_as_what_they_are(carried: Mapping[str, Messages
     assert carried["right"] == dict.fromkeys(names, "")
 
 
-@pytest.mark.parametrize("body", NO_ARRAYS)
-def test_what_is_no_array_is_refused_in_words(carried: Mapping[str, Messages], body: str) -> None:
-    message = carried[f"table {body}"]["table"]
-    assert NO_ARRAYS[body] in message
-    assert "ZeroDivision" in message or "expected  a numpy array" in message
-
-
-@pytest.mark.parametrize("body", NO_NUMBERS)
-def test_what_is_no_number_is_refused_in_words(carried: Mapping[str, Messages], body: str) -> None:
-    message = carried[f"total {body}"]["total"]
-    assert NO_NUMBERS[body] in message and "expected  a number" in message
+@pytest.mark.parametrize("name, body", WRONG_KINDS)
+def test_what_is_no_array_and_no_number_is_refused_in_words(
+    carried: Mapping[str, Messages], name: str, body: str
+) -> None:
+    message = carried[f"{name} {body}"][name]
+    due = "expected  a numpy array" if name == "table" else "expected  a number"
+    assert WRONG_KINDS[name, body] in message
+    assert "ZeroDivision" in message or due in message
 
 
 # --- how long it takes -----------------------------------------------------------------------
