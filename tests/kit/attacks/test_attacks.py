@@ -116,6 +116,11 @@ class Attack:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
+def does(line: str, says: str = "", **more: Any) -> Attack:
+    """A function of one line."""
+    return Attack(f"def concat_heads(x):\n    {line}\n", says, **more)
+
+
 def asks(*actions: str, setup: str = "", says: str = "refused by") -> Attack:
     """Actions that must all be refused."""
     body = ", ".join(f"lambda: {action}" for action in actions)
@@ -203,9 +208,8 @@ def concat_heads(x):
         "def concat_heads(x):\n    os.write(connection(), b'\\xff' * 12)\n    time.sleep(0.3)\n",
         "sent an invalid answer",
     ),
-    "no protocol at all": Attack(
-        "def concat_heads(x):\n    os.write(connection(), b'HTTP/1.1 200 OK\\r\\n\\r\\n' * 9)\n",
-        "sent an invalid answer",
+    "no protocol at all": does(
+        "os.write(connection(), b'HTTP/1.1 200 OK\\r\\n\\r\\n' * 9)", "sent an invalid answer"
     ),
     "a reply before the question": Attack(
         f"""
@@ -253,7 +257,7 @@ def concat_heads(x):
     "an exit of pytest's": Attack(
         "def concat_heads(x):\n    import pytest\n    pytest.exit('bye', returncode=0)\n", "Exit"
     ),
-    "Ctrl-C": Attack("def concat_heads(x):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    "Ctrl-C": does("raise KeyboardInterrupt", "KeyboardInterrupt"),
     "ends well at its end": Attack(
         "import atexit\natexit.register(os._exit, 0)\ndef concat_heads(x):\n    sys.exit(0)\n",
         "sys.exit",
@@ -337,13 +341,11 @@ READING = {
         "    raise RuntimeError(sorted({**os.environ, **{k.decode(): 1 for k in os.environb}}))\n",
         r"\[('LC_CTYPE', )?'LOGNAME', 'TMPDIR'\]",
     ),
-    "its descriptors": Attack(
-        "def concat_heads(x):\n    raise RuntimeError([n for n in range(3, 4096) if is_open(n)])\n",
-        r"RuntimeError: \[\d+\]\n",
+    "its descriptors": does(
+        "raise RuntimeError([n for n in range(3, 4096) if is_open(n)])", r"RuntimeError: \[\d+\]\n"
     ),
-    "its command line and paths": Attack(
-        "def concat_heads(x):\n    raise RuntimeError((sys.argv, sys.orig_argv[1:4]))\n",
-        r"\['-c'\], \['-I', '-X', 'utf8'\]",
+    "its command line and paths": does(
+        "raise RuntimeError((sys.argv, sys.orig_argv[1:4]))", r"\['-c'\], \['-I', '-X', 'utf8'\]"
     ),
     "the folders around its own": asks(
         "os.listdir('..')", "os.listdir('../..')", "open('../x', 'w')", "os.scandir('/tmp')"
@@ -471,21 +473,13 @@ def concat_heads(x):
         short=True,
         slow=True,
     ),
-    "a giant without memory": Attack(
-        "def concat_heads(x):\n    return torch.zeros(1).expand(1 << 40)\n", "is too large"
+    "a giant without memory": does("return torch.zeros(1).expand(1 << 40)", "is too large"),
+    "a giant of nothing": does("return torch.empty(0, 1 << 40, 1 << 20)"),
+    "a giant, really": does(
+        "return torch.zeros(200 << 20, dtype=torch.int8)", "is too large", slow=True
     ),
-    "a giant of nothing": Attack(
-        "def concat_heads(x):\n    return torch.empty(0, 1 << 40, 1 << 20)\n",
-    ),
-    "a giant, really": Attack(
-        "def concat_heads(x):\n    return torch.zeros(200 << 20, dtype=torch.int8)\n",
-        "is too large",
-        slow=True,
-    ),
-    "many giants": Attack(
-        "def concat_heads(x):\n    return [torch.zeros(100 << 20, dtype=torch.int8)] * 9\n",
-        short=True,
-        slow=True,
+    "many giants": does(
+        "return [torch.zeros(100 << 20, dtype=torch.int8)] * 9", short=True, slow=True
     ),
     "memory that is not its own": Attack(
         """
@@ -495,12 +489,10 @@ def concat_heads(x):
     return tensor
 """,
     ),
-    "NaN, which differs from all": Attack(
-        f"def concat_heads(x):\n    return torch.full_like({RIGHT}, float('nan'))\n", "NaN", worth=1
+    "NaN, which differs from all": does(
+        f"return torch.full_like({RIGHT}, float('nan'))", "NaN", worth=1
     ),
-    "strides that point everywhere": Attack(
-        "def concat_heads(x):\n    return torch.zeros(9).as_strided((9, 9, 9), (0, 0, 0))\n",
-    ),
+    "strides that point everywhere": does("return torch.zeros(9).as_strided((9, 9, 9), (0, 0, 0))"),
     "layouts that no check expects": Attack(
         """
 kinds = [
@@ -559,12 +551,8 @@ def concat_heads(x):
     return Hidden()
 """,
     ),
-    "a number of a million digits": Attack(
-        "def concat_heads(x):\n    return 1 << 4_000_000\n", "too large"
-    ),
-    "a text of a gigabyte": Attack(
-        "def concat_heads(x):\n    return 'x' * (1 << 27)\n", "too long", short=True, slow=True
-    ),
+    "a number of a million digits": does("return 1 << 4_000_000", "too large"),
+    "a text of a gigabyte": does("return 'x' * (1 << 27)", "too long", short=True, slow=True),
     "its input, changed behind its back": Attack(
         f"""
 def concat_heads(x):
@@ -624,14 +612,9 @@ def concat_heads(x):
         "too many threads",
         short=True,
     ),
-    "wall time": Attack(
-        "def concat_heads(x):\n    time.sleep(1e6)\n", "No answer in", short=True, slow=True
-    ),
-    "wall time, stopped": Attack(
-        "def concat_heads(x):\n    os.kill(os.getpid(), signal.SIGSTOP)\n",
-        "No answer in",
-        short=True,
-        slow=True,
+    "wall time": does("time.sleep(1e6)", "No answer in", short=True, slow=True),
+    "wall time, stopped": does(
+        "os.kill(os.getpid(), signal.SIGSTOP)", "No answer in", short=True, slow=True
     ),
     "time while it is imported": Attack(
         "import re\nre.match('(a+)+$', 'a' * 60 + 'b')\n" + HONEST,
@@ -648,9 +631,7 @@ def concat_heads(x):
         short=True,
         slow=True,
     ),
-    "memory of torch": Attack(
-        "def concat_heads(x):\n    return torch.ones(1 << 34)\n", "can't allocate memory"
-    ),
+    "memory of torch": does("return torch.ones(1 << 34)", "can't allocate memory"),
     "memory of shared pages": Attack(
         """
 import mmap
@@ -710,11 +691,7 @@ def concat_heads(x):
         "Too many open files",
         short=True,
     ),
-    "one large file": Attack(
-        "def concat_heads(x):\n    open('a', 'wb').write(bytes(9 << 20))\n",
-        "File too large",
-        short=True,
-    ),
+    "one large file": does("open('a', 'wb').write(bytes(9 << 20))", "File too large", short=True),
     "a disk of many files": Attack(
         """
 def concat_heads(x):
@@ -806,9 +783,7 @@ def concat_heads(x):
         "all its answers together are too large",
         slow=True,
     ),
-    "a header at its cap, each time": Attack(
-        "def concat_heads(x):\n    return ['x' * 19_000] * 54\n", "a list of 54"
-    ),
+    "a header at its cap, each time": does("return ['x' * 19_000] * 54", "a list of 54"),
     "the stack": Attack(
         """
 sys.setrecursionlimit(1 << 30)
@@ -978,9 +953,7 @@ def concat_heads(x):
 """,
         r"\\x1b",
     ),
-    "lines without end": Attack(
-        "def concat_heads(x):\n    raise RuntimeError('\\n' * 100_000 + 'W' * 100_000)\n",
-    ),
+    "lines without end": does("raise RuntimeError('\\n' * 100_000 + 'W' * 100_000)"),
     "that this machine does not lock": Attack(
         f"""
 Channel = wire().Channel
