@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,51 +89,44 @@ OWN = Blame(is_own=True)
 FAILS_ALONE = {"bird": "PW", "fold": "PP", "wing": "PP"}
 
 
-@pytest.mark.parametrize(
-    "given, blame",
-    [
-        pytest.param({"bird": "PP"}, NO_BLAME, id="it passes"),
-        pytest.param({"bird": "NN"}, NO_BLAME, id="it is not started"),
-        pytest.param({"bird": "PB"}, NO_BLAME, id="the check itself fails"),
-        pytest.param({"bird": facts("PW", time_is_up=True)}, NO_BLAME, id="no time to find out"),
-        pytest.param(FAILS_ALONE, OWN, id="all earlier stages pass"),
-        pytest.param(
-            {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PP"},
-            Blame(cause="fold"),
-            id="an earlier stage fails and answered it passes",
-        ),
-        pytest.param(
-            {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PW"},
-            OWN,
-            id="an earlier stage fails but makes no difference",
-        ),
-        pytest.param(
-            {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": facts("PW", time_is_up=True)},
-            OWN,
-            id="no time to find out whether it fails because of an earlier stage",
-        ),
-        pytest.param(
-            {"bird": "PW", "fold": "N", "wing": "PP", "bird fold": "PP"},
-            Blame(cause="fold"),
-            id="an earlier stage is not written",
-        ),
-        pytest.param(
-            {"bird": "TT", "fold": "T", "wing": "PP", "bird fold": "PP"},
-            Blame(cause="fold"),
-            id="an earlier stage does not end",
-        ),
-        pytest.param(
-            {"bird": "PW", "fold": "B", "wing": "PP", "bird fold": "PP"},
-            Blame(cause="fold"),
-            id="an earlier check itself fails",
-        ),
-        pytest.param(
-            {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PS"},
-            Blame(cause="fold"),
-            id="what is skipped on this machine is nobody's fault",
-        ),
-    ],
-)
+WHOSE: dict[str, Any] = {
+    "it passes": ({"bird": "PP"}, NO_BLAME),
+    "it is not started": ({"bird": "NN"}, NO_BLAME),
+    "the check itself fails": ({"bird": "PB"}, NO_BLAME),
+    "no time to find out": ({"bird": facts("PW", time_is_up=True)}, NO_BLAME),
+    "all earlier stages pass": (FAILS_ALONE, OWN),
+    "an earlier stage fails and answered it passes": (
+        {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PP"},
+        Blame(cause="fold"),
+    ),
+    "an earlier stage fails but makes no difference": (
+        {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PW"},
+        OWN,
+    ),
+    "no time to find out whether it fails because of an earlier stage": (
+        {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": facts("PW", time_is_up=True)},
+        OWN,
+    ),
+    "an earlier stage is not written": (
+        {"bird": "PW", "fold": "N", "wing": "PP", "bird fold": "PP"},
+        Blame(cause="fold"),
+    ),
+    "an earlier stage does not end": (
+        {"bird": "TT", "fold": "T", "wing": "PP", "bird fold": "PP"},
+        Blame(cause="fold"),
+    ),
+    "an earlier check itself fails": (
+        {"bird": "PW", "fold": "B", "wing": "PP", "bird fold": "PP"},
+        Blame(cause="fold"),
+    ),
+    "what is skipped on this machine is nobody's fault": (
+        {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PS"},
+        Blame(cause="fold"),
+    ),
+}
+
+
+@pytest.mark.parametrize("given, blame", WHOSE.values(), ids=WHOSE)
 def test_who_is_to_blame(given: Mapping[str, StageFacts | str], blame: Blame) -> None:
     found, said = blamed(given)
     own = given["bird"]
@@ -280,29 +274,24 @@ def test_no_solution_stands_in_for_a_class_which_may_be_at_fault(
 # --- forbidden calls -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "own, alone, forbidden",
-    [
-        # Whose they are shows a run with the course's own earlier stages.
-        pytest.param(facts("PP", CUT), "PP", (), id="an earlier stage's"),
-        pytest.param(facts("PP", CUT), facts("PP", CUT), (CUT,), id="its own"),
-        pytest.param(facts("PP", CUT), facts("PP", TEAR), (CUT,), id="another one of its own"),
-        pytest.param(facts("PP", CUT), "PW", (CUT,), id="what passed does not pass without them"),
-        pytest.param(facts("PW", CUT), "PW", (), id="what failed may fail"),
-        pytest.param(
-            facts("PP", in_source=(CUT,)), None, (CUT,), id="one in its source that no check met"
-        ),
-        pytest.param(
-            facts("PP", CUT, in_source=(ForbiddenCall(CUT.name), TEAR)),
-            facts("PP", CUT),
-            (CUT, TEAR),
-            id="each name is told once, as the checks met it",
-        ),
-        pytest.param(
-            facts("PP", CUT, in_source=(TEAR,)), "PP", (TEAR,), id="one of each: its own counts"
-        ),
-    ],
-)
+# Whose they are shows a run with the course's own earlier stages.
+FORBIDDEN: dict[str, Any] = {
+    "an earlier stage's": (facts("PP", CUT), "PP", ()),
+    "its own": (facts("PP", CUT), facts("PP", CUT), (CUT,)),
+    "another one of its own": (facts("PP", CUT), facts("PP", TEAR), (CUT,)),
+    "what passed does not pass without them": (facts("PP", CUT), "PW", (CUT,)),
+    "what failed may fail": (facts("PW", CUT), "PW", ()),
+    "one in its source that no check met": (facts("PP", in_source=(CUT,)), None, (CUT,)),
+    "each name is told once, as the checks met it": (
+        facts("PP", CUT, in_source=(ForbiddenCall(CUT.name), TEAR)),
+        facts("PP", CUT),
+        (CUT, TEAR),
+    ),
+    "one of each: its own counts": (facts("PP", CUT, in_source=(TEAR,)), "PP", (TEAR,)),
+}
+
+
+@pytest.mark.parametrize("own, alone, forbidden", FORBIDDEN.values(), ids=FORBIDDEN)
 def test_a_forbidden_call_counts_where_it_is_made(
     own: StageFacts, alone: StageFacts | str | None, forbidden: tuple[ForbiddenCall, ...]
 ) -> None:
@@ -348,30 +337,25 @@ def partial(perhaps: str | None = None, *, is_written: bool | None = None) -> Bl
     return Blame(is_partial=True, perhaps=perhaps, is_written=is_written)
 
 
-@pytest.mark.parametrize(
-    "given, source, blame",
-    [
-        pytest.param({"bird": "PP"}, "", partial(), id="it passes"),
-        pytest.param({"bird": "NN"}, "", partial(), id="it is not started"),
-        pytest.param({"bird": "W", "fold": "P", "wing": "P"}, "", partial(), id="its own"),
-        pytest.param({"bird": "W", "fold": "W"}, "", partial("fold"), id="the first that fails"),
-        pytest.param({"bird": "W", "fold": "P", "wing": "N"}, "", partial("wing"), id="a stub"),
-        pytest.param(
-            {"bird": "W", "fold": NO_CHECK, "wing": "P"}, "", partial("fold"), id="not written"
-        ),
-        pytest.param(
-            {"bird": "W", "fold": NO_CHECK, "wing": "P"}, WRITTEN, partial(), id="unchecked"
-        ),
-        pytest.param({"bird": NO_CHECK}, "", partial(is_written=False), id="nothing to check"),
-        pytest.param({"bird": NO_CHECK}, WRITTEN, partial(is_written=True), id="and it is written"),
-        pytest.param(
-            {"bird": facts("P", CUT), "fold": "P", "wing": "P"},
-            "",
-            partial(),
-            id="a forbidden call is its own: nothing can answer for the others",
-        ),
-    ],
-)
+IN_A_COPY: dict[str, Any] = {
+    "it passes": ({"bird": "PP"}, "", partial()),
+    "it is not started": ({"bird": "NN"}, "", partial()),
+    "its own": ({"bird": "W", "fold": "P", "wing": "P"}, "", partial()),
+    "the first that fails": ({"bird": "W", "fold": "W"}, "", partial("fold")),
+    "a stub": ({"bird": "W", "fold": "P", "wing": "N"}, "", partial("wing")),
+    "not written": ({"bird": "W", "fold": NO_CHECK, "wing": "P"}, "", partial("fold")),
+    "unchecked": ({"bird": "W", "fold": NO_CHECK, "wing": "P"}, WRITTEN, partial()),
+    "nothing to check": ({"bird": NO_CHECK}, "", partial(is_written=False)),
+    "and it is written": ({"bird": NO_CHECK}, WRITTEN, partial(is_written=True)),
+    "a forbidden call is its own: nothing can answer for the others": (
+        {"bird": facts("P", CUT), "fold": "P", "wing": "P"},
+        "",
+        partial(),
+    ),
+}
+
+
+@pytest.mark.parametrize("given, source, blame", IN_A_COPY.values(), ids=IN_A_COPY)
 def test_a_students_copy_only_says_who_may_be_to_blame(
     given: Mapping[str, StageFacts | str], source: str, blame: Blame
 ) -> None:
