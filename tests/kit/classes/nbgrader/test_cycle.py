@@ -1,8 +1,8 @@
 """The whole cycle of an nbgrader course with its real commands, exchange and gradebook.
 
-Eleven students: full marks, partial, untouched, hostile, dying, looping, a cell twice, not JSON, a
-lost schema_version, another file's name, nothing but an empty file. What each is due is what `grade
---submission` gives, however it is graded.
+Twelve students: full marks, partial, untouched, hostile, dying, looping, a cell twice, not JSON, a
+lost schema_version, another file's name, nothing but an empty file, a locked cell changed. What
+each is due is what `grade --submission` gives, however it is graded.
 """
 
 from __future__ import annotations
