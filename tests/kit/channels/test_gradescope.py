@@ -1,6 +1,6 @@
 """results.json and the scripts of an autograder, as data.
 
-Gradescope itself is stood in for in tests/kit/command/test_release_channels.py.
+Gradescope itself is stood in for in test_release.py.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ import pytest
 
 from tests.kit.support.checkout import COURSE, ROOT, TINY
 from tests.kit.support.processes import alive, descendants, until
+from tests.kit.support.terminal import Terminal
 from tests.kit.support.tiny import Say, copy_tiny, solve
 
 STAGES = COURSE.stages
@@ -296,28 +297,12 @@ def test_a_course_that_is_not_there(tmp_path: Path, say: Say) -> None:
 
 
 def test_colour_only_where_it_is_wanted() -> None:
-    words = command("--submission", str(TINY.root / "exercises"))
-    forced = _through_a_terminal(words, environment(TERM="xterm-256color"))
-    assert "\x1b[" in forced
-    refused = _through_a_terminal(words, environment(TERM="xterm-256color", NO_COLOR="1"))
-    assert re.search(r"\x1b\[[0-9;]*3[0-7]m", refused) is None
-    assert "not started" in refused
-
-
-def _through_a_terminal(words: list[str], env: dict[str, str]) -> str:
-    pty = pytest.importorskip("pty")
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(words, stdout=theirs, stderr=theirs, stdin=theirs, env=env) as process:
-        os.close(theirs)
-        data = b""
-        try:
-            while part := os.read(ours, 1 << 16):
-                data += part
-        except OSError:  # Linux's way to say that the other end is closed
-            pass
-        process.wait(timeout=60)
-    os.close(ours)
-    return data.decode("utf-8")
+    words = command("--submission", str(TINY.root / "exercises"))[3:]
+    for more, in_colour in (({}, True), ({"NO_COLOR": "1"}, False)):
+        with Terminal(ROOT, *words, **more) as terminal:
+            assert terminal.ends() == 1
+            terminal.until(lambda shown=terminal: "not started" in shown.raw, "not shown")
+            assert bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", terminal.raw)) is in_colour
 
 
 def test_long_words_stay_within_80_columns(tiny: Path, say: Say, checks_apart: None) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +18,7 @@ from grader.learning.predict.types import Tally
 from grader.read.progress import memory_folder
 from grader.show.screen import Screen
 from tests.kit.support.checkout import ROOT, imported_by
+from tests.kit.support.terminal import Terminal
 from tests.kit.support.tiny import Capture, Typed
 
 FOLD = """\
@@ -198,60 +197,20 @@ def test_faults_are_told_in_one_line(folder: Path, refused: Typed) -> None:
         assert refused("predict", word) == error
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no such terminals")
-@pytest.mark.parametrize("key", ["Ctrl-C", "Ctrl-D"])
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
 def test_on_a_terminal_a_key_ends_it_calmly(folder: Path, key: str) -> None:
-    import pty
-
-    parent, child = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
-    command = [sys.executable, "-m", "grader", "predict", "fold"]
-    with subprocess.Popen(
-        command,
-        stdin=child,
-        stdout=child,
-        stderr=child,
-        cwd=folder,
-        env=environment,
-        # A test run in the background ignores Ctrl-C, and so would whatever it starts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:
-        os.close(child)
-        shown = read_until(parent, b"a shape: ")
-        os.write(parent, b"4 9\n")
-        shown += read_until(parent, b"a shape: ")
-        if key == "Ctrl-C":
-            # As the terminal would that it is started from. Between the prompt and the wait for a
-            # line Python misses a signal.
-            time.sleep(0.3)
-            for _ in range(10):
-                process.send_signal(signal.SIGINT)
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(5)
-                    break
-        else:
-            os.write(parent, b"\x04")
-        shown += read_until(parent, None)
-        os.close(parent)
-    assert process.returncode == 0
-    assert b"Not quite." in shown
-    assert b"Traceback" not in shown
-    assert b"3 questions left" in shown
-
-
-def read_until(terminal: int, words: bytes | None) -> bytes:
-    """What is shown until these words appear, or until the other end is closed."""
-    shown = b""
-    while words is None or words not in shown:
-        try:
-            piece = os.read(terminal, 4096)
-        except OSError:  # how Linux says that it is closed
-            piece = b""
-        if not piece:
-            assert words is None, shown
-            break
-        shown += piece
-    return shown
+    with Terminal(folder, "predict", "fold") as terminal:
+        terminal.sees("a shape: ")
+        terminal.types("4 9\n")
+        terminal.until(lambda: terminal.raw.count("a shape: ") == 2, "not asked again")
+        for _ in range(10):  # between the prompt and the wait for a line Python misses a signal
+            terminal.types(key)
+            with suppress(subprocess.TimeoutExpired):
+                terminal.process.wait(5)
+                break
+        assert terminal.ends() == 0
+        terminal.until(lambda: "3 questions left" in terminal.raw, "no end")
+        assert "Not quite." in terminal.raw and "Traceback" not in terminal.raw
 
 
 def test_imports_nothing_that_is_slow(folder: Path) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,129 +15,9 @@ from pathlib import Path
 
 import pytest
 
-if sys.platform == "win32":
-    pytest.skip("needs a pseudo-terminal", allow_module_level=True)
-
-import fcntl
-import struct
-import termios
-
 from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.terminal import CODES, LEAVES_THE_SCREEN, LONGEST, Terminal
 from tests.kit.support.tiny import copy_tiny
-
-LONGEST = 60.0  # for what takes a second, on a busy machine
-_CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
-LEAVES_THE_SCREEN = "\x1b[?1049l"
-
-
-class Terminal:
-    """`grade watch` in a folder of its own, on a terminal of 80 x 24."""
-
-    def __init__(self, root: Path, *words: str, kind: str = "xterm-256color") -> None:
-        self.root = root
-        self._ours, theirs = os.openpty()
-        self.resize(80, 24)
-        self.before = termios.tcgetattr(theirs)
-        self._terminal = theirs
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "grader", "watch", *words],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=root,
-            env={
-                **{k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "TMPDIR")},
-                "PYTHONPATH": str(ROOT),
-                "TERM": kind,
-                "LANG": "C.UTF-8",
-                "EDITOR": f"{sys.executable} {root / 'editor.py'}",
-            },
-            start_new_session=True,
-            preexec_fn=self._own_terminal,
-        )
-        self._output = ""
-        self._changed = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _own_terminal(self) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-    def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(self._ours, 65536)
-            except OSError:
-                return
-            with self._changed:
-                self._output += data.decode("utf-8", "replace")
-                self._changed.notify_all()
-
-    @property
-    def raw(self) -> str:
-        return self._output
-
-    @property
-    def screen(self) -> list[str]:
-        """The lines of what was drawn last."""
-        drawn = self._output.split("\x1b[H")[-1]
-        return _CODES.sub("", drawn).replace("\r", "").split("\n")
-
-    def resize(self, width: int, height: int) -> None:
-        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-
-    def types(self, keys: str) -> None:
-        os.write(self._ours, keys.encode())
-
-    def sees(self, *words: str) -> list[str]:
-        """The screen, once all of these words are on it."""
-
-        def there() -> bool:
-            shown = "\n".join(self.screen)
-            return all(word in shown for word in words)
-
-        self.until(there, f"not on the screen: {words}")
-        return self.screen
-
-    def has_shown(self, *words: str) -> None:
-        """Wait until all of these words have been on one screen, perhaps no more on the last."""
-
-        def there() -> bool:
-            screens = _CODES.sub("", self._output.replace("\x1b[H", "\f")).split("\f")
-            return any(all(word in screen for word in words) for screen in screens)
-
-        self.until(there, f"has not been on the screen: {words}")
-
-    def until(self, holds: Callable[[], bool], otherwise: str) -> None:
-        end = time.monotonic() + LONGEST
-        with self._changed:
-            while not holds():
-                if not self._changed.wait(max(0.0, end - time.monotonic())):
-                    pytest.fail(otherwise + "\n" + "\n".join(self.screen))
-
-    def writes(self, slug: str, text: str) -> None:
-        file = self.root / "exercises" / f"{slug}.py"
-        new = file.with_suffix(".tmp")
-        new.write_text(text, encoding="utf-8")
-        new.replace(file)
-
-    def ends(self) -> int:
-        return self.process.wait(LONGEST)
-
-    def is_as_before(self) -> None:
-        """The terminal is left as it was, without the lines of an exception."""
-        assert termios.tcgetattr(self._terminal) == self.before
-        # Its last words may still be on their way when the process has ended.
-        self.until(lambda: LEAVES_THE_SCREEN in self.raw, "the screen has not been left")
-        assert self.raw.count("\x1b[?1049h") == self.raw.count(LEAVES_THE_SCREEN) == 1
-        assert "Traceback" not in self.raw
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        os.close(self._terminal)
-        os.close(self._ours)
 
 
 @pytest.fixture
@@ -149,9 +27,8 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def terminal(root: Path) -> Iterator[Terminal]:
-    opened = Terminal(root)
-    yield opened
-    opened.close()
+    with Terminal(root, "watch") as opened:
+        yield opened
 
 
 def solution(slug: str) -> str:
@@ -175,19 +52,16 @@ def test_the_way_of_a_learner(terminal: Terminal) -> None:
     terminal.sees("moving_average passes: 6 points.", "smooth", "Nothing is written here yet.")
     terminal.types("q")
     assert terminal.ends() == 1
-    left = _CODES.sub("", terminal.raw.rpartition(LEAVES_THE_SCREEN)[2])
+    left = CODES.sub("", terminal.raw.rpartition(LEAVES_THE_SCREEN)[2])
     assert "1 of 2 stages pass." in left and "grade watch" in left
     terminal.is_as_before()
 
 
 def test_a_terminal_without_a_cursor_gets_lines(root: Path) -> None:
-    terminal = Terminal(root, kind="dumb")
-    try:
+    with Terminal(root, "watch", TERM="dumb") as terminal:
         terminal.sees("Each save grades the stage.", "Nothing is written")
         terminal.types("\x03")
         assert terminal.ends() == 1 and "\x1b" not in terminal.raw
-    finally:
-        terminal.close()
 
 
 def test_keys_that_come_in_one_burst_are_told_apart(terminal: Terminal) -> None:
@@ -224,16 +98,11 @@ def test_what_the_code_prints_and_a_deleted_file_are_told(terminal: Terminal) ->
 def test_all_done_is_exit_code_0_and_tomorrow_it_is_still_known(root: Path) -> None:
     for slug in ("moving_average", "smooth"):
         (root / "exercises" / f"{slug}.py").write_text(solution(slug), encoding="utf-8")
-    today = Terminal(root)
-    today.sees("roughness", "2 of 2 stages, 10 of 10 points")
-    today.types("q")
-    assert today.ends() == 0
-    today.close()
-    tomorrow = Terminal(root)
-    tomorrow.sees("roughness", "2 of 2 stages, 10 of 10 points")
-    tomorrow.types("q")
-    assert tomorrow.ends() == 0
-    tomorrow.close()
+    for _ in ("today", "tomorrow"):
+        with Terminal(root, "watch") as terminal:
+            terminal.sees("roughness", "2 of 2 stages, 10 of 10 points")
+            terminal.types("q")
+            assert terminal.ends() == 0
 
 
 def test_the_terminal_is_left_as_it_was(terminal: Terminal) -> None:
