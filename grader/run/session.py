@@ -185,7 +185,8 @@ class Checks:
         seconds = time.perf_counter() - start
         ending, message = _ending(error, remote)
         message = message if len(message) <= _MESSAGE_CAP else f"{message[:_MESSAGE_CAP]} ..."
-        if ending is Ending.WRONG and self._call is not None and self._call.when == "setup":
+        in_setup = self._call is not None and self._call.when == "setup"
+        if ending is Ending.WRONG and in_setup and not remote.case.has_replied:
             ending = Ending.BROKEN  # the check itself had not started
         fact = CaseFact(
             case,

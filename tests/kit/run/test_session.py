@@ -67,6 +67,22 @@ def test_given(submission):
     'It is called with what the check made'
     submission.moving_average(submission.given("def f(): pass", "f"), 2)
 """
+PREPARES = """
+import numpy
+import pytest
+
+
+@pytest.fixture
+def found(submission):
+    found = {found}
+    assert len(found) == 3, "not three"
+    return found
+
+
+@pytest.mark.points(6)
+def test_found(found):
+    'It is prepared'
+"""
 SPOILS = b"""
 import grader.run.worker.bench as bench
 
@@ -378,6 +394,17 @@ def test_who_spoils_what_a_check_gives_fails_and_the_check_is_not_broken(
     monkeypatch.setattr("grader.run.under_check._RECORD_CAP", record_cap)
     fact = first_fact(GIVES, tmp_path / "tiny", interpreter, SPOILS)
     assert fact.ending is Ending.WRONG and "OSError: no" in fact.message
+
+
+@pytest.mark.parametrize(
+    ("found", "ending"),
+    [("submission.moving_average(numpy.ones(3), 2)", Ending.WRONG), ("[2.0]", Ending.BROKEN)],
+)
+def test_what_prepares_a_check_is_broken_unless_it_rejects_an_answer(
+    interpreter: Interpreter, tmp_path: Path, found: str, ending: Ending
+) -> None:
+    checks = PREPARES.format(found=found)
+    assert first_fact(checks, tmp_path / "tiny", interpreter).ending is ending
 
 
 def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
