@@ -352,7 +352,11 @@ class OldReturned(_Base):
 )
 class NotSplit(_Base):
     def join(self, k: Tensor, v: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
-        return super().join(k, v, cache and tuple(self.split(old) for old in cache))
+        if cache is None:
+            return k, v
+        _, (new_k, new_v) = self.result(k, k, v)
+        joined = torch.cat([cache[0], new_k], dim=1), torch.cat([cache[1], new_v], dim=1)
+        return self.split(joined[0]), self.split(joined[1])
 
     def result(self, output: Tensor, k: Tensor, v: Tensor) -> Any:
         return output, tuple(heads.transpose(1, 2).flatten(2) for heads in (k, v))
