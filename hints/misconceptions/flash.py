@@ -354,12 +354,15 @@ def flash_mask_added(got: Tensor, expected: Tensor, call: _Call) -> bool:
     return any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in ways)
 
 
-def _not_rescaled(scores: Tensor, v: Tensor) -> Iterator[Tensor]:
-    """What blocks of keys give if a sum, or both, is not brought to the new largest score."""
+def _in_blocks(scores: Tensor, v: Tensor) -> Iterator[tuple[list[Tensor], Tensor]]:
+    """What blocks of keys give if a sum, or both, is not brought to the new largest score.
+
+    Beside it what they give if all that is mixed so far is divided in every block.
+    """
     for block in (size for size in _BLOCKS if size < v.shape[2]):
         largest = torch.full_like(scores[..., :1], -math.inf)
         total = total_kept = torch.zeros_like(largest)
-        mixed = mixed_kept = torch.zeros_like(scores[..., :1] * v[:, :, :1])
+        mixed = mixed_kept = divided = torch.zeros_like(scores[..., :1] * v[:, :, :1])
         for part, values in zip(scores.split(block, -1), v.double().split(block, 2), strict=True):
             best = torch.maximum(largest, part.amax(-1, keepdim=True))
             safe = best.masked_fill(best.isneginf(), 0.0)
@@ -367,8 +370,9 @@ def _not_rescaled(scores: Tensor, v: Tensor) -> Iterator[Tensor]:
             more, sums = powers @ values, powers.sum(-1, keepdim=True)
             total, total_kept = total * shrink + sums, total_kept + sums
             mixed, mixed_kept, largest = mixed * shrink + more, mixed_kept + more, best
-        for above, below in ((mixed_kept, total), (mixed, total_kept), (mixed_kept, total_kept)):
-            yield above / below.masked_fill(below == 0, 1.0)
+            divided = (divided * shrink + more) / total.masked_fill(total == 0, 1.0)
+        pairs = (mixed_kept, total), (mixed, total_kept), (mixed_kept, total_kept)
+        yield [above / below.masked_fill(below == 0, 1.0) for above, below in pairs], divided
 
 
 @_seen(
@@ -380,7 +384,7 @@ def _not_rescaled(scores: Tensor, v: Tensor) -> Iterator[Tensor]:
 )
 def flash_not_rescaled(got: Tensor, expected: Tensor, call: _Call) -> bool:
     scores = call.scores
-    ways = _not_rescaled(scores, call.v)
+    ways = (each for ways, _ in _in_blocks(scores, call.v) for each in ways)
     if any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in ways):
         return True
     seeing = ~scores.isneginf().all(-1)
@@ -408,8 +412,8 @@ def flash_first_keys_blocked(got: Tensor, expected: Tensor, call: _Call) -> bool
 
 @_seen(
     "flash_softmax_per_block",
-    says="Your result is what blocks of keys give that each have a softmax of their own, averaged "
-    "or added up. All keys of a query share one softmax: keep the sums of the exponentials, and "
+    says="Your result is that of blocks of keys that each divide, by a sum of their own or by the "
+    "sum so far. All keys of a query share one softmax: keep the sums of the exponentials, and "
     "divide once at the end.",
     hint=8,
 )
@@ -426,7 +430,8 @@ def flash_softmax_per_block(got: Tensor, expected: Tensor, call: _Call) -> bool:
         for each in (added, added / math.ceil(keys / block)):
             if torch.allclose(got, each, 1e-3, 1e-5):
                 return True
-    return False
+    ways = (divided for _, divided in _in_blocks(call.scores, v))
+    return any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in ways)
 
 
 @_seen(
