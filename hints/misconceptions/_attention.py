@@ -1056,6 +1056,21 @@ class DropoutOnValues(Attention):
 
 @_usual(
     "dropout",
+    "dropout_on_projections",
+    "You drop parts of the queries, keys and values. In this module dropout acts on the attention "
+    "weights, after the softmax.",
+)
+class DropoutOnProjections(Attention):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().project(query, key, value)
+        return self.dropout(q), self.dropout(k), self.dropout(v)
+
+
+@_usual(
+    "dropout",
     "dropout_on_heads",
     "You drop parts of the joined heads. In this module dropout acts on the attention "
     "weights, before they meet the values.",

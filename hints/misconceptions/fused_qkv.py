@@ -56,6 +56,7 @@ usual = usual_mistakes(
     without=(
         "dropout_default",
         "dropout_on_heads",
+        "dropout_on_projections",
         "interleaved",
         "queries_and_keys_exchanged",
         "random_biases",
@@ -74,6 +75,21 @@ usual = usual_mistakes(
 
 
 # The module
+
+
+@misconception(
+    "fused_dropout_on_packed",
+    replaces="FusedMultiHeadAttention",
+    says="You drop parts of the packed projection: of queries, keys and values. In this module "
+    "dropout acts on the attention weights, after the softmax.",
+    hint=4,
+)
+class DropoutOnPacked(_Base):
+    def drop(self, weights: Tensor) -> Tensor:
+        return weights
+
+    def parts(self, packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return super().parts(self.dropout(packed))
 
 
 @misconception(
