@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby, takewhile
 from pathlib import Path
 from textwrap import wrap
@@ -209,13 +210,14 @@ _VARYING: Sequence[tuple[str, str]] = (
 def _lines(stage: StageResult) -> Iterator[str]:
     """What is reported on a stage, unless all of it has passed.
 
-    Checks in a row stand together if the same is said of them but for the arguments of the call.
+    Checks in a row stand together if the same is said of them but for the arguments of the call,
+    or if an earlier stage is the cause: then a learner sees what is said only with --all.
     """
     cause = f", caused by {stage.caused_by}" if stage.caused_by else ""
     yield f"{stage.slug}: {stage.status.value}, {stage.score:g} of {stage.max_score:g}{cause}"
     before: list[str] = []
     checks = stage.checks if stage.status is not Status.PASSED else ()
-    for (kind, _), group in groupby(checks, _said):
+    for (kind, _), group in groupby(checks, partial(_said, is_seen=not cause)):
         alike = list(group)
         points = (f"{c.id.partition('.')[2]} {c.score:g}/{c.max_score:g}" for c in alike)
         text = f"{kind}: {', '.join(points)}"
@@ -230,10 +232,10 @@ def _lines(stage: StageResult) -> Iterator[str]:
         yield from _indented(_lasting(shown).splitlines())
 
 
-def _said(check: CheckResult) -> tuple[str, str]:
+def _said(check: CheckResult, *, is_seen: bool) -> tuple[str, str]:
     name = f", {check.diagnosis.id}" if check.diagnosis else ""
     any_call = re.sub(r"(?m)^( +call +\w+)\(.*", r"\1(...)", _lasting(check.message))
-    return check.outcome.value + name, any_call
+    return check.outcome.value + name, any_call if is_seen else ""
 
 
 def _only_new(message: list[str], before: list[str]) -> list[str]:
