@@ -127,7 +127,7 @@ def asks(*actions: str, setup: str = "", says: str = "refused by") -> Attack:
     return Attack(f"{setup}\ndef concat_heads(x):\n    tries({body})\n", says)
 
 
-def sends(header: str, data: str = "b''", aside: str = "None") -> Attack:
+def sends(header: str, data: str = "b''", aside: str = "None", says: str = "") -> Attack:
     """A reply that the learner's code makes up: every one is this one."""
     return Attack(
         f"""
@@ -138,8 +138,14 @@ def concat_heads(x):
         original(self, Frame({header}, {data}, {aside}))
     Channel.send = send
     return {RIGHT}
-"""
+""",
+        says,
     )
+
+
+def sends_array(array: str, data: str = "b''") -> Attack:
+    """A reply with one array, which is said to be like this."""
+    return sends(f"{{'value': {{'tensor': 0}}, 'arrays': [{{{array}}}]}}", data)
 
 
 FORGING = {
@@ -154,8 +160,8 @@ FORGING = {
     "an error that ends pytest": sends(
         "{'error': {'type': 'Exit', 'bases': ['KeyboardInterrupt', 'SystemExit']}}"
     ),
-    "says that it is a stub": Attack(
-        sends("{'error': {'type': 'NotImplementedError', 'stub': 1, 'frames': 7}}").code, "Not"
+    "says that it is a stub": sends(
+        "{'error': {'type': 'NotImplementedError', 'stub': 1, 'frames': 7}}", says="Not"
     ),
     "an import that fails in no place": Attack(
         """
@@ -169,22 +175,13 @@ Channel.send = send
     ),
     "a handle to what it does not have": sends("{'value': {'handle': 10 ** 30, 'type': 'Tensor'}}"),
     "an array that did not come": sends("{'value': {'tensor': 0}, 'arrays': []}"),
-    "an array of a negative shape": sends(
-        "{'value': {'tensor': 0}, 'arrays': [{'dtype': 'float32', 'shape': [-1, 4]}]}"
+    "an array of a negative shape": sends_array("'dtype': 'float32', 'shape': [-1, 4]"),
+    "an array of a huge shape": sends_array("'dtype': 'float32', 'shape': [1 << 39, 1 << 39]"),
+    "an array of no bytes": sends_array("'dtype': 'float32', 'shape': [2, 3, 8]"),
+    "an array on a device that is not there": sends_array(
+        "'dtype': 'int8', 'shape': [1], 'device': 'cuda:7'", "b'x'"
     ),
-    "an array of a huge shape": sends(
-        "{'value': {'tensor': 0}, 'arrays': [{'dtype': 'float32', 'shape': [1 << 39, 1 << 39]}]}"
-    ),
-    "an array of no bytes": sends(
-        "{'value': {'tensor': 0}, 'arrays': [{'dtype': 'float32', 'shape': [2, 3, 8]}]}"
-    ),
-    "an array on a device that is not there": sends(
-        "{'value': {'tensor': 0}, 'arrays': [{'dtype': 'int8', 'shape': [1], 'device': 'cuda:7'}]}",
-        "b'x'",
-    ),
-    "an array of an unknown dtype": sends(
-        "{'value': {'tensor': 0}, 'arrays': [{'dtype': '__class__', 'shape': [1]}]}", "b'x'"
-    ),
+    "an array of an unknown dtype": sends_array("'dtype': '__class__', 'shape': [1]", "b'x'"),
     "arguments that were changed, which never came": sends(
         "{'value': None, 'changed': {'list': [{'tuple': [99, {'tensor': 0}]}]}, 'arrays': []}"
     ),
@@ -202,7 +199,7 @@ def concat_heads(x):
     header = b'{{"value":' + b'[' * 200_000 + b']' * 200_000 + b'}}'
     os.write(connection(), struct.pack("<III", len(header), 0, 0) + header)
     return {RIGHT}
-""",
+"""
     ),
     "a frame of four gigabytes": Attack(
         "def concat_heads(x):\n    os.write(connection(), b'\\xff' * 12)\n    time.sleep(0.3)\n",
@@ -298,7 +295,7 @@ bench.Bench.answer = lambda self, request: wire().Frame({"value": None, "call": 
 json.JSONEncoder.encode = lambda self, value: '{"value": null}'
 sys.modules["grader.judge.verdict"] = sys.modules["grader.checking"] = sys
 def concat_heads(x): ...
-""",
+"""
     ),
 }
 
@@ -434,7 +431,7 @@ WRITING = {
         *(
             f"resource.setrlimit(resource.RLIMIT_{name}, (resource.RLIM_INFINITY,) * 2)"
             for name in ("AS", "CPU", "FSIZE", "NOFILE", "CORE")
-        ),
+        )
     ),
     "the scratch folder itself": Attack(
         f"""
@@ -458,7 +455,7 @@ class Liar(torch.Tensor):
     is_contiguous = lambda self, *a, **k: True
 def concat_heads(x):
     return torch.zeros(1).as_subclass(Liar)
-""",
+"""
     ),
     "a subclass that never answers": Attack(
         """
@@ -487,7 +484,7 @@ def concat_heads(x):
     tensor = torch.zeros(4)
     tensor.set_(torch.UntypedStorage(16), 0, (1 << 10,), (1,))
     return tensor
-""",
+"""
     ),
     "NaN, which differs from all": does(
         f"return torch.full_like({RIGHT}, float('nan'))", "NaN", worth=1
@@ -509,7 +506,7 @@ def concat_heads(x):
         except (RuntimeError, NotImplementedError):
             pass
     return made
-""",
+"""
     ),
     "a length that lies": Attack(
         """
@@ -549,7 +546,7 @@ class Meta(type):
 class Hidden(metaclass=Meta): pass
 def concat_heads(x):
     return Hidden()
-""",
+"""
     ),
     "a number of a million digits": does("return 1 << 4_000_000", "too large"),
     "a text of a gigabyte": does("return 'x' * (1 << 27)", "too long", short=True, slow=True),
@@ -560,7 +557,7 @@ def concat_heads(x):
     x.zero_()
     x.resize_(1 << 20)
     return {RIGHT}
-""",
+"""
     ),
     "gradients that it makes up": Attack(
         f"""
@@ -586,7 +583,7 @@ torch.set_default_dtype(torch.float64)
 torch.set_default_device("meta")
 def concat_heads(x):
     return {RIGHT}
-""",
+"""
     ),
 }
 
