@@ -1,7 +1,8 @@
-"""Blocks of queries, each computed anew in the backward pass, with a dropout of its own."""
+"""Blocks of queries, each computed anew in the backward pass."""
 
 import torch
 import torch._dynamo  # checkpoint imports it in its first call, which takes seconds
+import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
 
@@ -9,9 +10,7 @@ def block(q, k, v, allowed, dropout_p):
     scores = q @ k.transpose(2, 3) * q.shape[3] ** -0.5
     alive = allowed.any(3, keepdim=True)
     weights = torch.softmax(scores.masked_fill(~allowed & alive, -torch.inf), 3) * alive
-    if dropout_p > 0:
-        weights = weights * (torch.rand_like(weights) > dropout_p) / (1 - dropout_p)
-    return weights @ v
+    return F.dropout(weights, dropout_p) @ v
 
 
 def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):

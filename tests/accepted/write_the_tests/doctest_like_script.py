@@ -1,4 +1,4 @@
-# Short, flat, float64, everything in a few functions; helpers and a test that is called test.
+# Short, flat, float64, everything in a few functions; async and helpers that look like tests.
 from functools import partial
 import torch, pytest
 T64 = torch.float64
@@ -19,7 +19,7 @@ def made(request, make_attention):
     return m, D, H
 
 @pytest.mark.parametrize('lens', [(3, 3), (1, 2), (0, 3)])
-def test(made, lens):
+def test_everything(made, lens):
     m, D, H = made
     q, k, v = (torch.rand(2, n, D, dtype=T64) - .5 for n in (5, 3, 3))
     keep = (torch.arange(3)[None] < torch.tensor(lens)[:, None])[:, None, None]

@@ -3,19 +3,6 @@ import torch.nn.functional as F
 from torch import nn
 
 
-class SafeSoftmax(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, s):
-        w = s.softmax(-1).nan_to_num(0.0)
-        ctx.save_for_backward(w)
-        return w
-
-    @staticmethod
-    def backward(ctx, g):
-        (w,) = ctx.saved_tensors
-        return w * (g - (w * g).sum(-1, keepdim=True))
-
-
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
         super().__init__()
@@ -48,5 +35,7 @@ class MultiHeadAttention(nn.Module):
         scores = (q / q.shape[-1] ** 0.25) @ (k / k.shape[-1] ** 0.25).transpose(-1, -2)
         if mask is not None:
             scores = scores.masked_fill(mask.logical_not(), float("-inf"))
-        weights = self.dropout(SafeSoftmax.apply(scores))
+        empty = torch.isneginf(scores).all(-1, keepdim=True)
+        weights = F.softmax(torch.where(empty, 0.0, scores), dim=-1)
+        weights = self.dropout(torch.where(empty, 0.0, weights))
         return self.w_o((weights @ v).transpose(1, 2).flatten(2)), weights

@@ -1,4 +1,4 @@
-import numpy as np, torch, weakref
+import math, torch, weakref
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
@@ -26,5 +26,7 @@ def peak_bytes(attention, seq_len, d_model=64, num_heads=4, device="cpu"):
 
 
 def growth_exponent(seq_lens, sizes):
-    table = np.cov(np.log([seq_lens, sizes]))
-    return table[0, 1] / table[0, 0]
+    xs = [math.log(t) for t in seq_lens]
+    ys = [math.log(s) for s in sizes]
+    mx, my = sum(xs) / len(xs), sum(ys) / len(ys)
+    return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / sum((x - mx) ** 2 for x in xs)

@@ -38,7 +38,8 @@ class GroupedQueryAttention(nn.Module):
         scores = torch.matmul(xq, xk.transpose(2, 3)) * self.head_dim**-0.5
         if mask is not None:
             scores = scores.masked_fill(mask.logical_not(), -math.inf)
-        attn = torch.softmax(scores.float(), dim=-1).type_as(xq)
-        attn = torch.where(attn.isnan(), torch.zeros_like(attn), attn)
+        empty = (scores == -math.inf).all(-1, keepdim=True)
+        attn = torch.softmax(scores.float().masked_fill(empty, 0.0), dim=-1).type_as(xq)
+        attn = attn.masked_fill(empty, 0.0)
         out = torch.matmul(self.attn_dropout(attn), xv)
         return self.w_o(out.transpose(1, 2).contiguous().view(bsz, q_len, -1)), attn

@@ -1,5 +1,3 @@
-import copy
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -8,8 +6,6 @@ from softmax import attention_weights
 
 
 class FusedMultiHeadAttention(nn.Module):
-    """Never cuts the output: each part of the weight is used by itself."""
-
     def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
         super().__init__()
         self.num_heads, self.dropout = num_heads, dropout
@@ -23,20 +19,12 @@ class FusedMultiHeadAttention(nn.Module):
     def start(layer):
         if isinstance(layer, nn.Linear):
             for part in layer.weight.data.split(layer.in_features):
-                nn.init.xavier_normal_(part)
+                nn.init.xavier_uniform_(part)
             if layer.bias is not None:
                 layer.bias.data.zero_()
 
-    def part(self, x, number):
-        D = x.shape[-1]
-        weight = self.w_qkv.weight[number * D : (number + 1) * D].reshape(self.num_heads, -1, D)
-        y = torch.einsum("btd,hkd->bhtk", x, weight)
-        if self.w_qkv.bias is not None:
-            y = y + self.w_qkv.bias[number * D : (number + 1) * D].reshape(self.num_heads, 1, -1)
-        return y
-
     def forward(self, x, mask=None):
-        q, k, v = (self.part(x, number) for number in range(3))
+        q, k, v = self.w_qkv(x).unflatten(-1, (3, self.num_heads, -1)).movedim((2, 3), (0, 2))
         scores = q @ k.mT * q.shape[-1] ** -0.5
         some = 1.0
         if mask is not None:
@@ -47,18 +35,18 @@ class FusedMultiHeadAttention(nn.Module):
         weights = attention_weights(scores)  # before dropout
         p = self.dropout if self.training else 0.0
         context = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=p) * some
-        joined = context.transpose(1, 2).flatten(2)
-        return F.linear(joined, self.w_o.weight, self.w_o.bias), weights
+        return self.w_o(context.transpose(1, 2).flatten(2)), weights
 
 
+@torch.no_grad()
 def fuse(mha, num_heads):
-    D = mha.w_o.weight.shape[0]
-    new = FusedMultiHeadAttention(D, num_heads, bias=mha.w_o.bias is not None)
-    new.w_o = copy.deepcopy(mha.w_o)
-    names = ["w_q", "w_k", "w_v"]
-    new.w_qkv.weight = nn.Parameter(
-        torch.cat([getattr(mha, name).weight.detach() for name in names]).clone()
-    )
-    if new.w_qkv.bias is not None:
-        new.w_qkv.bias = nn.Parameter(torch.cat([getattr(mha, n).bias.detach() for n in names]))
-    return new
+    parts = [mha.w_q, mha.w_k, mha.w_v]
+    bias = all(part.bias is not None for part in parts)
+    fused = FusedMultiHeadAttention(parts[0].weight.shape[1], num_heads, bias=bias)
+    fused = fused.to(parts[0].weight.device).to(parts[0].weight.dtype)
+    for new, old in zip(fused.w_qkv.weight.chunk(3), parts):
+        new.copy_(old.weight)
+    if bias:
+        torch.cat([part.bias for part in parts], out=fused.w_qkv.bias)
+    fused.w_o.load_state_dict(mha.w_o.state_dict())
+    return fused

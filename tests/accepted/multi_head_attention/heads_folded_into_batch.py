@@ -3,9 +3,6 @@ from torch import nn
 
 
 class MultiHeadAttention(nn.Module):
-    """Scores and softmax in float32, as many large models do it. masked_fill cuts the gradient of
-    every blocked score, so the NaN of an empty row goes nowhere."""
-
     def __init__(self, d_model, num_heads, dropout=0.0, bias=True):
         super().__init__()
         if d_model % num_heads != 0:
@@ -30,13 +27,16 @@ class MultiHeadAttention(nn.Module):
         B, Tq, D = query.shape
         Tk, H = key.size(1), self.num_heads
         q, k, v = self.fold(self.w_q(query)), self.fold(self.w_k(key)), self.fold(self.w_v(value))
-        base = torch.zeros(1, 1, 1, device=q.device)
+        base = q.new_zeros(1, 1, 1)
         scale = (D // H) ** -0.5
-        scores = torch.baddbmm(base, q.float(), k.float().transpose(1, 2), beta=0, alpha=scale)
+        scores = torch.baddbmm(base, q, k.transpose(1, 2), beta=0, alpha=scale)  # (B * H, Tq, Tk)
         if mask is not None:
             blocked = mask.expand(B, H, Tq, Tk).reshape(B * H, Tq, Tk) == 0
-            scores = scores.masked_fill(blocked, float("-inf"))
-        weights = torch.nan_to_num(scores.softmax(-1), nan=0.0)
-        weights = self.dropout(weights.to(v.dtype))
+            dead = blocked.all(-1, keepdim=True)
+            scores = scores.masked_fill(blocked & ~dead, float("-inf"))
+            weights = scores.softmax(-1).masked_fill(dead, 0.0)
+        else:
+            weights = scores.softmax(-1)
+        weights = self.dropout(weights)
         heads = torch.bmm(weights, v).view(B, H, Tq, -1).transpose(1, 2)
         return self.w_o(heads.reshape(B, Tq, D)), weights.view(B, H, Tq, Tk)

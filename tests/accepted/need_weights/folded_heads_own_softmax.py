@@ -1,12 +1,5 @@
-from typing import NamedTuple, Optional
-
 import torch
-from torch import Tensor, nn
-
-
-class Result(NamedTuple):
-    output: Tensor
-    weights: Optional[Tensor] = None
+from torch import nn
 
 
 class OptionalWeightsAttention(nn.Module):
@@ -34,7 +27,7 @@ class OptionalWeightsAttention(nn.Module):
         x = x.view(B, T, self.num_heads, -1).transpose(1, 2)
         return x.reshape(B * self.num_heads, T, -1)
 
-    def forward(self, query, key, value, mask=None, need_weights=True) -> Result:
+    def forward(self, query, key, value, mask=None, need_weights=True):
         self.sizes = (query.shape[1], key.shape[1])  # numbers, no tensor
         B, H = query.shape[0], self.num_heads
         q, k, v = self.fold(self.w_q(query)), self.fold(self.w_k(key)), self.fold(self.w_v(value))
@@ -45,7 +38,10 @@ class OptionalWeightsAttention(nn.Module):
             weights = torch.where(mask.bool(), weights, float("-inf"))
         top = weights.amax(-1, keepdim=True).detach().nan_to_num(neginf=0.0)
         e = (weights - top).exp()
-        weights = e / e.sum(-1, keepdim=True).clamp(min=1e-12)
-        out = torch.bmm(self.dropout(weights).flatten(0, 1), v).unflatten(0, (B, H)).transpose(1, 2).flatten(2)
+        weights = self.dropout(e / e.sum(-1, keepdim=True).clamp(min=1e-12))
+        out = torch.bmm(weights.flatten(0, 1), v).unflatten(0, (B, H)).transpose(1, 2).flatten(2)
         out = self.w_o(out)
-        return Result(out, weights) if need_weights else Result(out)
+        if need_weights:
+            return out, weights
+        del weights
+        return out, None
