@@ -492,8 +492,8 @@ class WeightsDetached(Attention):
 @_usual(
     "layers",
     "no_w_o",
-    "You have a layer w_o but return the heads without it. It is the only place where the "
-    "heads are mixed.",
+    "You return the heads without passing them through w_o. It is the only place where the heads "
+    "are mixed.",
 )
 class NoWO(Attention):
     def out(self, joined: Tensor, query: Tensor) -> Tensor:
