@@ -268,8 +268,8 @@ class ValueFirst(Attention):
 @misconception(
     "mha_short_names",
     replaces="MultiHeadAttention",
-    says="Your forward calls its arguments q, k and v. Callers may write query=, key= and value=, "
-    "so these names are part of the contract.",
+    says="Your forward gives its arguments other names than the exercise. Callers may write "
+    "query=, key= and value=, so these names are part of the contract.",
 )
 class ShortNames(Attention):
     def forward(  # type: ignore[override]
@@ -293,8 +293,8 @@ class MaskRequired(Attention):
 @misconception(
     "mha_one_input",
     replaces="MultiHeadAttention",
-    says="Your forward takes one input x and can only do self-attention. Take query, key and "
-    "value: in cross-attention they differ.",
+    says="Your forward takes one input and can only do self-attention. Take query, key and value: "
+    "in cross-attention they differ.",
     hint=4,
 )
 class OneInput(Attention):
