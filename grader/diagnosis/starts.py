@@ -71,7 +71,7 @@ def start_symptom(starts: Sequence[tuple[Any, Any]]) -> tuple[str, str] | None:
 
 def _told(one: Sequence[Any], other: Sequence[Any]) -> tuple[str, str] | None:
     if _kinds(one) != _kinds(other):
-        return _other_names(one, other)
+        return _other_names(one, other) or _packed(one, other)
     unlike: dict[str, dict[str, float]] = {}
     for name, tensor, right in _side_by_side(one, other):
         for way, number in _unlike(tensor, right).items():
@@ -102,6 +102,23 @@ def _other_names(one: Sequence[Any], other: Sequence[Any]) -> tuple[str, str] | 
     rest = ", and so on" if len(unlike) > 1 else ""
     named = f"{unlike[0][0]}, not {unlike[0][1]}{rest}"
     return "start:names", f"Your parameters have the right shapes, but other names: {named}."
+
+
+def _packed(one: Sequence[Any], other: Sequence[Any]) -> tuple[str, str] | None:
+    """A parameter that is as large as several missing ones, along its first axis or its last."""
+    given, due = ({name for name, _ in side} for side in (one, other))
+    missing = [(name, tensor) for name, tensor in other if name not in given and tensor.dim() == 2]
+    for name, tensor in one:
+        if name in due or not missing:
+            continue
+        first, right = missing[0]
+        alike = sum(each.shape == right.shape for _, each in missing)
+        rows, columns = right.shape
+        for number in range(2, alike + 1):
+            if tensor.shape in ((number * rows, columns), (columns, number * rows)):
+                words = f"as large as {number} of the missing parameters together, such as {first}"
+                return "start:packed", f"{name} is {words}. Here each has a layer of its own."
+    return None
 
 
 def _side_by_side(one: Sequence[Any], other: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -127,24 +127,6 @@ class OtherNames(Attention):
 
 
 @misconception(
-    "mha_one_packed_layer",
-    replaces="MultiHeadAttention",
-    says="You pack queries, keys and values into one layer w_qkv. That is a bonus stage; here the "
-    "layers are w_q, w_k and w_v, and saved weights are found by these names.",
-    hint=1,
-)
-class OnePackedLayer(Attention):
-    def make_layers(self, d_model: int, bias: bool) -> None:
-        self.w_qkv = nn.Linear(d_model, 3 * d_model, bias=bias)
-        self.w_o = nn.Linear(d_model, d_model, bias=bias)
-
-    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        inputs = (query, key, value)
-        q, k, v = (self.w_qkv(x).chunk(3, dim=-1)[i] for i, x in enumerate(inputs))
-        return q.contiguous(), k.contiguous(), v.contiguous()
-
-
-@misconception(
     "mha_query_and_key_share_a_layer",
     replaces="MultiHeadAttention",
     says="w_q and w_k are one and the same layer, so in self-attention queries equal keys. "

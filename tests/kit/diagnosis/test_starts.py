@@ -68,6 +68,14 @@ TOLD = {
             "one.weight, and so on."
         ),
     ),
+    "two in one": (
+        lambda: {"both.weight": torch.cat([wide(1), wide(1)]), "both.bias": torch.zeros(2 * SIZE)},
+        (
+            "both.weight is as large as 2 of the missing parameters together, such as one.weight. "
+            "Here each has a layer of its own."
+        ),
+    ),
+    "others of another size in one": (lambda: {"both.weight": wide(1)[:-1].repeat(2, 1)}, ""),
     "other shapes": (lambda: start(one__bias=torch.zeros(1)), ""),
     "one is missing": (lambda: dict(list(start().items())[1:]), ""),
 }
