@@ -282,7 +282,7 @@ FORBIDDEN: dict[str, Any] = {
     "what passed does not pass without them": (facts("PP", CUT), "PW", (CUT,)),
     "what failed may fail": (facts("PW", CUT), "PW", ()),
     "one in its source that no check met": (facts("PP", in_source=(CUT,)), None, (CUT,)),
-    "each name is told once, as the checks met it": (
+    "each name appears once, as the checks met it": (
         facts("PP", CUT, in_source=(ForbiddenCall(CUT.name), TEAR)),
         facts("PP", CUT),
         (CUT, TEAR),

@@ -37,7 +37,7 @@ def violations(element: Element) -> Iterator[str]:
     """What the schema does not allow."""
     tag, given = element.tag, element.attrib
     if tag not in SCHEMA:
-        yield f"<{tag}> is no element of the schema"
+        yield f"<{tag}> is not an element of the schema"
         return
     needed, more, children, holds_text = SCHEMA[tag]
     known = {*needed.split(), *more.split()}
