@@ -135,13 +135,15 @@ def _seconds(word: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Run what the options ask for; 0 unless a person has to look at something."""
-    course = locate_whole_course(args.course)
     _expect_to_go_together(args)
     # Each imports what only it needs, and that takes long.
     if args.nbgrader is not None:
         from grader.classes.nbgrader import grade_command as nbgrader
 
-        return nbgrader.grade(args, course)
+        return nbgrader.grade(args, locate_whole_course(args.course))
+    from grader.classes.folder.settings import course_of
+
+    course = course_of(args)
     if args.why is not None or args.requests is not None:
         from grader.classes.why import command as why
 

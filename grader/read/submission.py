@@ -34,6 +34,7 @@ FOLDER_CAP = 8 << 20  # bytes of all its files
 ENTRIES_CAP = 20_000  # entries of one folder, of any kind
 DEPTH_CAP = 10  # levels of folders
 EXERCISES = "exercises"
+_SYSTEMS = frozenset({"__MACOSX", ".DS_Store", ".ipynb_checkpoints"})
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", "venv", "node_modules"})
 _START = 100  # bytes that show the kind of a file that is not a notebook
 _OTHER_KINDS = {
@@ -68,6 +69,11 @@ _CELL_MAGIC = re.compile(
     rf"\s*get_ipython\(\)\.run_cell_magic\('(\w+)', {_TEXT}, {_TEXT}\)[ \t]*$", re.MULTILINE
 )
 _CONFLICT = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
+
+
+def is_systems(name: str) -> bool:
+    """Whether a system adds files of that name beside a person's, which nobody misses."""
+    return name in _SYSTEMS or name.startswith("._")
 
 
 def is_left_out(name: str) -> bool:
@@ -133,7 +139,7 @@ def _expect_no_link(folder: Path) -> None:
 def expect_code(found: Submission, path: Path) -> Submission:
     """What was read at `path`. Raises NoSubmissionError for a folder of notebooks or .zip files."""
     if found.is_folder and not found.files and not found.refused:
-        others = {each.suffix.lower(): each for each in reversed(_entries(path))}
+        others = {each.suffix.lower(): each for each, _ in reversed([*_walk(path)])}
         if ".ipynb" in others:
             advice = f"grade the notebook with `--submission {shlex.quote(str(others['.ipynb']))}`"
             raise NoSubmissionError(f"{path}: has no .py files: {advice}")
@@ -306,35 +312,43 @@ def _folder(folder: Path, below: Path | None) -> Submission:
     files: dict[str, bytes] = {}
     links: set[str] = set()
     size = 0
+    for path, mode in _walk(folder):
+        if path.suffix.lower() != ".py":
+            continue
+        name = name_in_text(path.relative_to(folder).with_suffix(".py"))
+        if stat.S_ISLNK(mode):
+            links.add(name)
+        elif stat.S_ISREG(mode):
+            if len(files) >= FILES_CAP:
+                raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
+            data = python_bytes(regular_bytes(path, FILE_CAP, below))
+            if name not in files or path.suffix == ".py":  # not the softmax.PY beside it
+                files[name] = data
+            size += len(data)
+            if size > FOLDER_CAP:
+                raise SubmissionFileError(f"{folder}: is larger than {FOLDER_CAP >> 20} MiB")
+    return Submission(str(folder), dict(sorted(files.items())), links=frozenset(links))
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
+    """What is in a folder and in those below that a person made, each with its mode.
+
+    Raises SubmissionFileError, and OSError for a folder that nobody may list.
+    """
     pending = [folder]
     for parent in pending:  # no recursion: a student chose how deep the folders are
         for path in _entries(parent):
             mode = path.lstat().st_mode
-            relative = path.relative_to(folder)
-            if stat.S_ISDIR(mode):
-                # A Python environment may have any name.
-                if is_left_out(path.name) or os.path.lexists(path / "pyvenv.cfg"):
-                    continue
-                if len(relative.parts) > DEPTH_CAP or len(pending) > FILES_CAP:
-                    raise SubmissionFileError(f"{folder}: has too many folders")
-                pending.append(path)
-            elif path.suffix.lower() != ".py":
+            if not stat.S_ISDIR(mode):
+                if not path.name.startswith("._"):  # macOS adds one for each file in an archive
+                    yield path, mode
                 continue
-            elif stat.S_ISLNK(mode):
-                links.add(name_in_text(relative.with_suffix(".py")))
-            elif stat.S_ISREG(mode):
-                if path.name.startswith("._"):  # macOS adds one for each file in an archive
-                    continue
-                if len(files) >= FILES_CAP:
-                    raise SubmissionFileError(f"{folder}: has more than {FILES_CAP} .py files")
-                name = name_in_text(relative.with_suffix(".py"))
-                data = python_bytes(regular_bytes(path, FILE_CAP, below))
-                if name not in files or path.suffix == ".py":  # not the softmax.PY beside it
-                    files[name] = data
-                size += len(data)
-                if size > FOLDER_CAP:
-                    raise SubmissionFileError(f"{folder}: is larger than {FOLDER_CAP >> 20} MiB")
-    return Submission(str(folder), dict(sorted(files.items())), links=frozenset(links))
+            # A Python environment may have any name.
+            if is_left_out(path.name) or os.path.lexists(path / "pyvenv.cfg"):
+                continue
+            if len(path.relative_to(folder).parts) > DEPTH_CAP or len(pending) > FILES_CAP:
+                raise SubmissionFileError(f"{folder}: has too many folders")
+            pending.append(path)
 
 
 def _entries(folder: Path) -> list[Path]:

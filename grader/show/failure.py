@@ -428,7 +428,7 @@ def _next(
     theirs = (Outcome.FAILED, Outcome.TIMEOUT)
     first = next((cause.show for cause in stage.causes if cause.show.outcome in theirs), None)
     if first is not None and stage.caused_by is None:
-        if not stage.is_exam:
+        if not stage.is_exam and not is_unloaded(first.message):  # no hint is about that
             yield from page.offer("For a hint:         ", f"grade hint {stage.slug}")
         # Without a call, nothing of the learner's ran; a narrow screen needs the lines.
         if _CALL.search(first.message) and page.width >= _NARROW:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -38,6 +40,7 @@ from grader.types.errors import KitError
 from grader.types.submission import Submission
 from grader.types.text import safe_data
 
+_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\s*(\.|$)", re.IGNORECASE)
 _NAME_CAP = 180  # of the 255 bytes that a file's name may have; a digest takes 64
 
 
@@ -82,9 +85,10 @@ def write_results(
     try:
         if args.junit:
             (out / "junit").mkdir(exist_ok=True)
+            named = file_names(ledger.students())
             for entry in ledger.latest():
                 if entry.report is not None:
-                    name = f"junit/{file_name(entry.student)}.xml"
+                    name = f"junit/{named[entry.student]}.xml"
                     write_pieces(out / name, [junit(entry.report)])
         for name, text in pieces.items():
             write_pieces(out / name, text)
@@ -93,7 +97,7 @@ def write_results(
             f"{error.filename or out}: cannot be written: {error.strerror}; no verdict is lost: "
             "fix that and rerun the command"
         ) from None
-    return list(pieces)
+    return [*pieces, *(["junit/"] if args.junit else [])]
 
 
 def _moved(folder: Path, ledger: Ledger, course: Course) -> Moved | None:
@@ -153,10 +157,16 @@ def _shuffled(ledger: Ledger) -> Callable[[], Iterator[LedgerEntry]]:
     return lambda: filter(None, map(ledger.latest_of, students))
 
 
-def file_name(student: str) -> str:
-    """A file name for a student: unique, however long the student's name is."""
-    name = quote(student, safe=" @+")
-    if len(name) <= _NAME_CAP:
-        return name
-    digest = hashlib.sha256(student.encode("utf-8", "surrogateescape")).hexdigest()
-    return f"{name[:_NAME_CAP]}!{digest}"  # nothing that is quoted has a "!"
+def file_names(students: Iterable[str]) -> dict[str, str]:
+    """The start of a file's name for each student.
+
+    It is unique however long the students' names are, also where capitals are the same name, and
+    is no device of Windows'.
+    """
+    names = {student: quote(student, safe=" @+") for student in students}
+    taken = Counter(map(str.lower, names.values()))
+    for student, name in names.items():
+        if len(name) > _NAME_CAP or taken[name.lower()] > 1 or _DEVICE.match(name):
+            digest = hashlib.sha256(student.encode("utf-8", "surrogateescape")).hexdigest()
+            names[student] = f"{name[:_NAME_CAP]}!{digest}"  # nothing that is quoted has a "!"
+    return names

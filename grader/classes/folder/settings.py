@@ -6,15 +6,37 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from grader.classes.folder.ledger import Ledger
-from grader.read.course_file import assignment_named, find_assignment
+from grader.classes.folder.ledger import FILE, Ledger, open_ledger
+from grader.command.output import complain
+from grader.read.course_file import FILE_NAME, assignment_named, find_assignment
+from grader.read.workspace import is_workspace, locate_whole_course, nearest_root
 from grader.types.course import Assignment, Course
 from grader.types.errors import KitError
 
 # The names of its facts in the ledger.
 SEED, SECONDS = "seed", "seconds per submission"
-COURSE, ASSIGNMENT = "course", "assignment"
+COURSE, PLACE, ASSIGNMENT = "course", "course's folder", "assignment"
 SKIPPED = "skipped"
+
+
+def course_of(args: argparse.Namespace) -> Course:
+    """The course of --course, else the one that has graded the results in --out. Raises KitError.
+
+    Without results, or if that course is no longer there, it is found as for every command.
+    """
+    place = None
+    if args.course is None and (args.out / FILE).is_file():
+        with open_ledger(args.out, create=False) as ledger:
+            place = ledger.fact(PLACE)
+    if place is None or not (Path(place) / FILE_NAME).is_file():
+        return locate_whole_course(args.course)
+    here = nearest_root(Path.cwd())
+    if here is not None and not here.samefile(place) and not is_workspace(here):
+        complain(
+            f"the course in {place} has graded {args.out}, so it is used and not the one in this "
+            "folder; to use another, add --course"
+        )
+    return locate_whole_course(Path(place))
 
 
 def expect_assignment(course: Course, ledger: Ledger, assignment: Assignment, out: Path) -> None:
@@ -26,6 +48,7 @@ def expect_assignment(course: Course, ledger: Ledger, assignment: Assignment, ou
             f"{out}: has the results of '{before}': choose another --out for '{assignment.name}'"
         )
     ledger.note(COURSE, course.name)
+    ledger.note(PLACE, str(course.root))
     ledger.note(ASSIGNMENT, assignment.name)
 
 

@@ -26,6 +26,7 @@ from grader.read.submission import (
     EXERCISES,
     FILES_CAP,
     is_left_out,
+    is_systems,
     notebook_bytes,
     parse_cells,
     read_submission,
@@ -38,6 +39,7 @@ from grader.types.text import safe_line
 
 _LATE = "Canvas has marked it as late."
 _EARLIER = "It is the last attempt: earlier ones were not graded."
+_PROGRAMS = "has a name that programs use: rename it if a student submitted it."
 _SUFFIXES = (".ipynb", ".py", ARCHIVE)
 
 
@@ -79,6 +81,8 @@ def read_students(
         # macOS writes é as two characters, and tables and course.toml as one.
         shown = normalize("NFC", name_in_text(Path(entry.name)))
         if is_left_out(entry.name):
+            if not is_systems(entry.name):
+                odd.append(f"{shown} {_PROGRAMS}")
             continue
         known = downloaded(shown)
         student = known.student if known else shown

@@ -22,6 +22,7 @@ from grader.read.submission import (
     NOTEBOOK_CAP,
     cell_source,
     is_left_out,
+    is_systems,
     notebook_bytes,
     notebook_cells,
     regular_bytes,
@@ -150,8 +151,7 @@ def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
 
 def only(names: Iterable[str]) -> str:
     """The end of a sentence that names the first few files that are there instead."""
-    there = sorted(name for name in names if not is_left_out(name))
-    named = listed([safe_line(name[:_NAME_SHOWN]) for name in there], most=_NAMED)
+    named = listed([safe_line(name[:_NAME_SHOWN]) for name in sorted(names)], most=_NAMED)
     return f", only {named}" if named else ""
 
 
@@ -176,7 +176,7 @@ def names_in(folder: Path) -> list[str]:
     except OSError:
         return []
     own = [entry for entry in entries if entry.name not in (_STAMP, _SECRET)]
-    return [_called(entry) for entry in own if not is_left_out(entry.name)]
+    return [_called(entry) for entry in own if not is_systems(entry.name)]
 
 
 def _called(entry: os.DirEntry[str]) -> str:

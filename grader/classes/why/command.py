@@ -8,7 +8,7 @@ import shlex
 from grader.classes.folder.counted import late_of
 from grader.classes.folder.grading import UNSURE
 from grader.classes.folder.ledger import open_ledger
-from grader.classes.folder.results import file_name
+from grader.classes.folder.results import file_names
 from grader.classes.folder.settings import assignment_of, expect_course, limited
 from grader.classes.folder.tables import csv_text
 from grader.classes.folder.versions import read_version
@@ -52,6 +52,7 @@ def why(args: argparse.Namespace, course: Course) -> int:
         course = limited(args, course, ledger)
         submission = ledger.submission(last.record.content, last.student)
         late = late_of(assignment_of(args, course, ledger), last)
+        name = file_names(ledger.students())[last.student]
     stages = graded_stages(course, last, args.what)
     console(args).print(history(entries, [stage.slug for stage in stages], late), end="")
     if last.report is None or last.report.refusal:
@@ -69,17 +70,17 @@ def why(args: argparse.Namespace, course: Course) -> int:
             return with_present_failures(engine, answer, code, stages, check)
 
         answer = with_locked_engine(course, stages, last.device, body, unlocked=args.unlocked)
-    _show_answer(args, course, answer, late)
+    _show_answer(args, course, answer, late, name)
     return 0
 
 
 def _show_answer(
-    args: argparse.Namespace, course: Course, answer: Answer, late: Late | None
+    args: argparse.Namespace, course: Course, answer: Answer, late: Late | None, name: str
 ) -> None:
     """Write the page, and print why the stages have their points."""
     report, student = answer.report, answer.entries[-1].student
     folder = args.out / "why" / (report.stages[0].slug if args.what else "")
-    file = folder / f"{file_name(student)}.html"
+    file = folder / f"{name}.html"
     write_file(
         file, "".join(answer_page(course.title, answer, late))
     )  # first: a pager may end early

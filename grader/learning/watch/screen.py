@@ -54,7 +54,7 @@ def watch_screen(page: Page, state: Watching, height: int) -> Iterator[Text]:
         top += [*_success(page, state), Text()]
     if not isinstance(state.panel, Standing):  # which needs the lines, and shows the stage itself
         top += [*_stage(page, state), Text()]
-    bottom = [*_notice(page, state), _keys(page)]
+    bottom = [*_notice(page, state), _keys(page, state)]
     room = max(1, height - len(top) - len(bottom) - 1)
     body = _body(page, state, room)
     below = [Text()] * (room - len(body))
@@ -205,7 +205,7 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
         lines = [*page.sentence(panel.hints.title, "bold"), Text()]
         lines += aftermath(panel.hints).draw(page)
     elif isinstance(panel, KeysShown):
-        lines = list(_every_key(page))
+        lines = list(_every_key(page, state))
     elif isinstance(panel, TraceShown):
         lines = list(_traced(page, panel))
     elif isinstance(panel, Standing):
@@ -302,12 +302,13 @@ def _notice(page: Page, state: Watching) -> Iterator[Text]:
         yield from page.wrap(Text(page.clean(state.notice), "yellow"), MARGIN)
 
 
-def _keys(page: Page) -> Text:
+def _keys(page: Page, state: Watching) -> Text:
     """As many keys with their words as fit; the last ones always, for `?` shows the others."""
-    for last in range(len(_KEYS) - 2, -1, -1):
+    keys = _keys_of(state)
+    for last in range(len(keys) - 2, -1, -1):
         for gap in ("   ", "  "):
             line = Text(" " * MARGIN)
-            for key, word, _ in (*_KEYS[:last], *_KEYS[-2:]):
+            for key, word, _ in (*keys[:last], *keys[-2:]):
                 line.append(key, COMMAND).append(f" {word}{gap}", "dim")
             line.rstrip()
             if line.cell_len <= page.width:
@@ -315,8 +316,14 @@ def _keys(page: Page) -> Text:
     return line
 
 
-def _every_key(page: Page) -> Iterator[Text]:
-    for key, _, what in _KEYS:
+def _keys_of(state: Watching) -> list[tuple[str, str, str]]:
+    """The keys that do something in this stage: some have no trace."""
+    has_trace = state.stage.trace_file.is_file()
+    return [each for each in _KEYS if has_trace or each[1] != "trace"]
+
+
+def _every_key(page: Page, state: Watching) -> Iterator[Text]:
+    for key, _, what in _keys_of(state):
         yield from page.wrap(what, MARGIN, Text(f"{key}  ", COMMAND))
     yield Text()
     yield from page.sentence(_SCROLLING, "dim")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.kit.classes.folder_class import (
     ONE_TOO_FEW,
     RIGHT,
     class_of,
+    grade_class,
     gradebook,
     hand_in,
     results_of,
@@ -120,6 +122,25 @@ def test_two_assignments_do_not_share_results(course: Path, tmp_path: Path, refu
         assert (
             "has the results of the course 'smoothing': choose another --out for 'sewing'" in said
         )
+
+
+def test_results_are_answered_for_by_the_course_that_graded_them(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    out = tmp_path / "out"
+    hand_in(tmp_path / "class", ann=ONE_TOO_FEW)
+    assert grade_class(course, out, tmp_path / "class") == 0
+    other = Path(shutil.copytree(course, tmp_path / "other"))
+    edit(other / "tests" / "checks" / "test_moving_average.py", "def ", "# Another.\ndef ")
+    monkeypatch.chdir(other)
+    why = ["class", "--out", str(out), "--why", "ann"]
+    assert main(why) == 0
+    said = capsys.readouterr()
+    assert "every check gave the same result" in said.out and "add --course" in said.err
+    assert main([*why, "--course", "."]) == 0
+    assert "every check gave the same result" not in capsys.readouterr().out
+    shutil.rmtree(course)  # moved
+    assert main(why) == 0
 
 
 def test_a_report_compares_with_an_assignment_before(

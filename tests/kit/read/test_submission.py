@@ -333,11 +333,11 @@ def test_a_folder_with_only_a_notebook_or_an_archive_is_no_submission_to_name(
 ) -> None:
     empty = read_submission(write_files(tmp_path, {"notes.txt": ""}))
     assert expect_code(empty, tmp_path) is empty
-    write_files(tmp_path, {"work.zip": ""})
+    write_files(tmp_path, {"week 1/work.zip": ""})
     with pytest.raises(NoSubmissionError, match=r"has no \.py files: unpack work\.zip first"):
         expect_code(empty, tmp_path)
-    write_files(tmp_path, {"my work.ipynb": "{}"})
-    with pytest.raises(NoSubmissionError, match=r"has no \.py files: .*my work\.ipynb'`"):
+    write_files(tmp_path, {"week 1/my work.ipynb": "{}"})
+    with pytest.raises(NoSubmissionError, match=r"has no \.py files: .*week 1/my work\.ipynb'`"):
         expect_code(empty, tmp_path)
     write_files(tmp_path, {"a.py": ""})
     assert expect_code(read_submission(tmp_path), tmp_path).files

@@ -77,10 +77,11 @@ def test_pipes_and_other_files_are_nobodys(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "notes.txt").write_text("")
-    (tmp_path / ".hidden").mkdir()
+    for name in (".hidden", "venv", "__MACOSX", ".ipynb_checkpoints"):
+        (tmp_path / name).mkdir()
     found, odd = read_students(tmp_path, ASSIGNMENT)
     assert found == [Found("ann", tmp_path / "ann")]
-    assert [line.split()[0] for line in odd] == ["notes.txt", "pipe.py"]
+    assert [line.split()[0] for line in odd] == [".hidden", "notes.txt", "pipe.py", "venv"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no links")
@@ -463,6 +464,7 @@ def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> N
     ("files", "said"),
     [
         ({}, "nothing to grade"),
+        ({"venv/a.py": "x", "__MACOSX/a": ""}, "to grade here, only the folder venv: submit"),
         ({f"{NAME}.ipynb": "no JSON"}, "not a notebook"),
         ({"essay.txt": "x", "._essay.txt": "x"}, "nothing to grade here, only essay.txt: submit"),
         ({"a.ipynb.json": "{}"}, "only a.ipynb.json: rename it, so that its name ends with .ipynb"),

@@ -33,6 +33,7 @@ from grader.types.progress import Progress, StageProgress
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 from grader.types.workspace import Workspace
 from tests.kit.support import drawn
+from tests.kit.support.files import write_files
 
 GOLDENS = Path(__file__).parent / "goldens"
 
@@ -56,6 +57,13 @@ HINTS = Hints(
         *(Rung(f"Step {n}", f"Do step {n}, and look.\n\n" * n) for n in range(2, 9)),
     ),
 )
+
+
+@pytest.fixture(autouse=True)
+def with_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first stage has a trace."""
+    write_files(tmp_path, {str(FOLD.trace_file): ""})
+    monkeypatch.chdir(tmp_path)
 
 
 def report(status: Status, *outcomes: Outcome, caused_by: str | None = None) -> Report:
@@ -188,6 +196,8 @@ ALL_KEYS = (
 )
 def test_the_keys_have_their_words_where_there_is_room(width: int, keys: str) -> None:
     assert draw(FAILING, width).rstrip().endswith(f"\n  {keys}")
+    without_trace = draw(FAILING.at(WINGS), width)
+    assert "q quit" in without_trace and "t trace" not in without_trace
 
 
 def test_in_40_columns_no_word_is_cut() -> None:
