@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from grader.run.ahead import Script
 from grader.run.allowance import Allowance, Patience
 from grader.run.budget import Budget
 from grader.run.conversation import GONE, Conversation
 from grader.run.facts import ForbiddenCall
-from grader.run.failures import AnswerError, Cancelled, Crash, Diverged, Timeout, Unsent
+from grader.run.failures import AnswerError, Cancelled, Crash, Timeout, Unsent
 from grader.run.heard import Heard
 from grader.run.importing import Import
 from grader.run.solutions import References
@@ -35,10 +34,7 @@ class Answers(Protocol):
     def over(self) -> str:
         """Why no other case may start, "" if one may."""
 
-    def expect(self, script: Script) -> None:
-        """Learn what the cases will ask."""
-
-    def begin(self, case: str = "") -> None:
+    def begin(self) -> None:
         """Start a case; forget the previous one."""
 
     def need(self, name: str) -> None:
@@ -121,8 +117,6 @@ class WorkerAnswers:
         self._load_error: AnswerError | None = None
         self._absent: dict[str, AnswerError] = {}
         self._aborted = False
-        self._script = Script()
-        self._case = ""
         self._first = worker
         self.loaded = loaded
 
@@ -162,20 +156,15 @@ class WorkerAnswers:
             block.conversation.interrupt()
         self._tests.interrupt()
 
-    def expect(self, script: Script) -> None:
-        """Send what the cases will ask ahead of its turn, if that cannot change an answer."""
-        self._script = script
-
-    def begin(self, case: str = "") -> None:
+    def begin(self) -> None:
         """Start a case, in a new worker if the previous one has died. Raises Cancelled."""
         if self._aborted:
             raise Cancelled
         if self._references is not None:
             self._references.begin()
         self._end_block()
-        self._case = case
         if self._conversation is not None:
-            self._conversation.begin(case, self._allowance.for_call)
+            self._conversation.begins = True
         with suppress(AnswerError):  # `need` raises it in the check
             self._ensure_worker()
 
@@ -189,8 +178,7 @@ class WorkerAnswers:
             if not self._import.for_every_stage or not is_whole or self._aborted:
                 conversation.worker.release()
             else:
-                conversation.give_up(self._allowance.for_call)
-                self.loaded = imported if conversation.worker is not None else None
+                self.loaded = imported
         return self._heard.told
 
     def need(self, name: str) -> None:
@@ -209,9 +197,6 @@ class WorkerAnswers:
         patience = self._allowance.for_call
         try:
             return self._ask(self._conversation, request, patience, known)
-        except Diverged:
-            self._conversation.give_up(patience)
-            raise
         except Unsent:
             if not self._conversation.begins:
                 raise
@@ -264,22 +249,20 @@ class WorkerAnswers:
         request = self._import.request()
         loaded, self.loaded = self.loaded, None
         if loaded is not None:
-            self._conversation = self._talk(loaded.worker, self._script)
+            self._conversation = self._talk(loaded.worker)
             self._heard.printed = loaded.printed
         else:
             worker, self._first = self._first or self._interpreter.start(), None
-            self._conversation = self._talk(worker, self._script)
+            self._conversation = self._talk(worker)
             reply = self._ask_to_import(self._conversation, request)
             self._heard.listen(reply)
             loaded = Loaded(worker, reply.header, self._heard.printed)
         self._absent = self._import.absent(loaded.reply)
         self._imported = loaded
-        self._conversation.begin(self._case, self._allowance.for_call)
 
-    def _talk(self, worker: Worker, script: Script | None = None) -> Conversation:
+    def _talk(self, worker: Worker) -> Conversation:
         first = {"begin": True, "forbidden": self._import.stage.forbidden}
-        heard = self._heard.note_calls
-        return Conversation(worker, self._allowance, self._references, first, script, heard)
+        return Conversation(worker, self._allowance, self._references, first)
 
     def _ask_to_import(self, conversation: Conversation, request: Frame) -> Frame:
         try:

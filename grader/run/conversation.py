@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Container, Mapping
 from typing import Any
 
-from grader.run.ahead import Ahead, Script
 from grader.run.allowance import Allowance, Due, Patience, Waited
-from grader.run.failures import AnswerError, Crash, Timeout, Unsent
+from grader.run.failures import Crash, Timeout, Unsent
 from grader.run.solutions import References
 from grader.run.worker.wire import Closed, Deadline, DeadlineError, Frame, WireError
 from grader.run.workers import GRACE, End, Memory, Worker, how_it_ended
@@ -19,8 +17,7 @@ GONE = "The process that ran your code is gone"
 class Conversation:
     """Sends requests to one worker within an allowance; `references` answers its own requests.
 
-    `first` is sent beside the first request of each case. What the `script` expects is sent ahead.
-    `unasked` is called with each reply that no case asked for, because the code did run.
+    `first` is sent beside the first request of each case, which the next one is if it `begins`.
     """
 
     def __init__(
@@ -29,56 +26,20 @@ class Conversation:
         allowance: Allowance,
         references: References | None = None,
         first: Mapping[str, Any] | None = None,
-        script: Script | None = None,
-        unasked: Callable[[Frame], None] = lambda reply: None,
     ) -> None:
         self.worker: Worker | None = worker
-        self.begins = True  # whether the next request is the first of its case
+        self.begins = True
         self._first = first or {}
-        # A worker that asks something itself must find the answer next, and no other request.
-        self._ahead = Ahead(script or Script()) if references is None else Ahead(Script())
         self._waited = Waited(worker.waited_seconds)
         self._allowance = allowance
         self._references = references
-        self._unasked = unasked
         self._interrupted = False
-
-    def begin(self, case: str, patience: Patience) -> None:
-        """Start a case; a worker that cannot be brought to its start is ended."""
-        self.begins = True
-        self._throw_away(self._ahead.begin(case), patience)
-
-    def give_up(self, patience: Patience) -> None:
-        """Throw away the replies to all that was sent ahead, as `begin` does."""
-        self._throw_away(self._ahead.give_up(), patience)
-
-    def _throw_away(self, replies: Iterator[None], patience: Patience) -> None:
-        with suppress(AnswerError):  # the worker is ended then
-            for _ in replies:
-                self._unasked(self._received(patience, is_kept=False))
 
     def ask(self, request: Frame, patience: Patience, known: Container[bytes] = ()) -> Frame:
         """The reply to a request; if its digest is in `known`, its header stays unparsed.
 
         Raises Timeout and Crash, and Unsent if the worker had ended before the request was sent.
-        Raises Diverged as `Ahead.has_sent` does.
         """
-        is_sent = self._ahead.has_sent(request)
-        frames = [] if is_sent else [request.beside(self._first) if self.begins else request]
-        for frame, is_first in self._ahead.more():
-            frames.append(frame.beside(self._first) if is_first else frame)
-        return self._received(patience, frames, known, was_early=is_sent)
-
-    def _received(
-        self,
-        patience: Patience,
-        frames: Sequence[Frame] = (),
-        known: Container[bytes] = (),
-        *,
-        was_early: bool = True,
-        is_kept: bool = True,
-    ) -> Frame:
-        """The next reply, after `frames` were sent; raises what `ask` does."""
         if self.worker is None:
             raise Crash(GONE)
         allowance, budget, seconds = self._allowance, self._allowance.budget, patience.seconds
@@ -86,7 +47,8 @@ class Conversation:
         self.worker.allow(left)
         due = Due(seconds, left, self._waited)
         try:
-            return self.exchange(frames, due, known, was_early=was_early, is_kept=is_kept)
+            frame = request.beside(self._first) if self.begins else request
+            return self.exchange(frame, due, known)
         except DeadlineError:
             self.end()
             late = patience.end("No answer")
@@ -94,30 +56,19 @@ class Conversation:
         finally:
             allowance.spend(due.used)
 
-    def exchange(
-        self,
-        frames: Sequence[Frame],
-        deadline: Deadline,
-        known: Container[bytes] = (),
-        *,
-        was_early: bool = False,
-        is_kept: bool = True,
-    ) -> Frame:
-        """The next reply, after `frames` were sent. Raises DeadlineError, Crash and Unsent.
+    def exchange(self, request: Frame, deadline: Deadline, known: Container[bytes] = ()) -> Frame:
+        """The reply to a request. Raises DeadlineError, Crash and Unsent.
 
-        The worker still runs after a DeadlineError. `was_early` if the request of this reply was
-        sent before its turn: if the worker has ended since, it may be sent to another one.
+        The worker still runs after a DeadlineError.
         """
         assert self.worker is not None
-        channel, is_sent = self.worker.channel, was_early and not self.begins
+        channel, is_sent = self.worker.channel, False
         try:
-            if frames:
-                channel.send_all(frames, deadline)
-                is_sent = is_sent or not was_early
+            channel.send(request, deadline)
+            is_sent = True
             while True:
                 reply = channel.receive(deadline, known)
-                if is_kept:
-                    self._allowance.count(reply)
+                self._allowance.count(reply)
                 if not reply.aside.get("ask"):
                     return reply
                 if self._references is None:

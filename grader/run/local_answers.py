@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from grader.run.ahead import Script
 from grader.run.facts import ForbiddenCall
 from grader.run.failures import Timeout
 from grader.run.stopping import Stopped, stopped_after
@@ -43,10 +42,7 @@ class LocalAnswers:
         self._bench = Bench(find)
         self._limits = limits
 
-    def expect(self, script: Script) -> None:
-        """Nothing to do: nobody waits."""
-
-    def begin(self, case: str = "") -> None:
+    def begin(self) -> None:
         """Forget every object and call."""
         self._bench.reset()
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from grader.run.ahead import Script
 from grader.run.facts import NO_SENSE, Case, CaseFact, Ending, PlannedCheck, StageFacts
 from grader.run.failures import AnswerError, Crash, Diverged, LoadError, Timeout
 from grader.run.local_answers import LocalAnswers
@@ -30,7 +29,6 @@ if TYPE_CHECKING:  # only for the type; the checks import the language themselve
     from grader.checking import Submission
 
 _MESSAGE_CAP = 10_000  # characters of a case's message to the learner
-_NOTHING = Script()
 
 
 class Checks:
@@ -49,7 +47,7 @@ class Checks:
         self._seed = 0
         self._device = "cpu"
         self._transcripts = Transcripts()
-        self._scripts: dict[tuple[str, int, str], Script] = {}
+        self._rehearsed: set[tuple[str, int, str]] = set()  # stages, seeds and devices
         self._call: pytest.CallInfo[None] | None = None
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
@@ -88,7 +86,6 @@ class Checks:
         facts: list[CaseFact] = []
         given_up: set[str] = set()
         self._use(remote, device)
-        remote.expect(self._scripts.get((stage.slug, seed, device), _NOTHING))
         try:
             for case, item in self._items[stage.slug].items():
                 if only_random and not is_random(item):
@@ -128,30 +125,19 @@ class Checks:
         device: str,
         go_on: Callable[[], bool],
     ) -> None:
-        """Learn what the checks of a stage ask with this seed, and what of it can be asked early.
+        """Learn what the checks of a stage ask with this seed, and what right answers lead to.
 
-        `find` returns the solution's functions. It stops before a case if `go_on` returns False;
-        then nothing is sent ahead until a later rehearsal is complete.
+        `find` returns the solution's functions. It stops before a case if `go_on` returns False.
         """
-        from grader.run.scouting import NoisyAnswers
-
-        if (stage.slug, seed, device) in self._scripts:
+        if (stage.slug, seed, device) in self._rehearsed:
             return
-        noisy = NoisyAnswers(find)
-        expected = []
         for case, item in self._items[stage.slug].items():
             if not go_on():
                 return
             right = StageUnderCheck(stage, LocalAnswers(find))
             self._use(right, device)
             self._run_case(case, item, right, seed)
-            wrong = StageUnderCheck(stage, noisy)
-            self._use(wrong, device)
-            wrong.begin(self._seed, case.id)
-            self._error(item)
-            key = Key(case.id, self._seed, device)
-            expected.append(self._transcripts.expected(key, noisy.asked))
-        self._scripts[stage.slug, seed, device] = Script(expected)
+        self._rehearsed.add((stage.slug, seed, device))
 
     def _use(self, remote: StageUnderCheck, device: str) -> None:
         from grader.checking import is_watched
@@ -162,7 +148,7 @@ class Checks:
     def forget(self) -> None:
         """Forget all earlier requests and replies, because the next run is unrelated to them."""
         self._transcripts.forget()
-        self._scripts = {}
+        self._rehearsed = set()
 
     def _run_case(
         self, case: Case, item: pytest.Item, remote: StageUnderCheck, seed: int
@@ -170,17 +156,13 @@ class Checks:
         self._seed = seed_of(case, item, seed)
         key = Key(case.id, self._seed, self._device)
         start = time.perf_counter()
-        remote.begin(self._seed, case.id)
-        try:
-            known = remote.follow(self._transcripts, key)
-        except Diverged:
-            remote.begin(self._seed, case.id)
-            known = None
+        remote.begin(self._seed)
+        known = remote.follow(self._transcripts, key)
         if known is not None:
             return replace(known, seconds=time.perf_counter() - start)
         error, compared = self._error(item)
         if isinstance(error, Diverged):
-            remote.begin(self._seed, case.id)
+            remote.begin(self._seed)
             error, compared = self._error(item)
         seconds = time.perf_counter() - start
         ending, message = _ending(error, remote)

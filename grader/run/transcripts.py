@@ -8,10 +8,9 @@ over, beginning with the replies received so far.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 
-from grader.run.ahead import Expected
 from grader.run.facts import CaseFact, Ending, Exchange
 from grader.run.worker.wire import Frame
 
@@ -69,16 +68,6 @@ class Transcripts:
         if node is None or node.fact is None:
             return None
         return replace(node.fact, exchanges=tuple(exchanges))
-
-    def expected(self, key: Key, asked: Sequence[Frame]) -> Expected:
-        """The requests of the transcript that was learnt first, as long as they were `asked`."""
-        node, free = self._roots.get(key), []
-        for request in asked:
-            if node is None or node.request is None or node.request != request:
-                break
-            free.append(node.request)
-            node = next(iter(node.after.values()))
-        return Expected(key.case, tuple(free), node is not None and node.fact is not None)
 
     def learn(self, key: Key, fact: CaseFact) -> CaseFact:
         """Remember how a case went; returns the fact with the number that identifies it.

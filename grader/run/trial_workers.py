@@ -54,7 +54,7 @@ class TrialWorkers:
         due = Due(min(left, allowance.for_tests.seconds), left, Waited(worker.waited_seconds))
         try:
             for frame in (self._imports.request(), request):
-                reply = conversation.exchange([frame], due)
+                reply = conversation.exchange(frame, due)
                 if "error" in reply.header:
                     break  # this time the import failed
             return reply

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.run.ahead import Script
 from grader.run.answers import Answers
 from grader.run.facts import CaseFact, Exchange, ForbiddenCall
 from grader.run.failures import (
@@ -88,22 +87,17 @@ class StageUnderCheck:
         # Which arguments to change here when a call changed them there; all if no check compares.
         self.is_watched: Callable[[Any], bool] = lambda array: True
 
-    def expect(self, script: Script) -> None:
-        """Learn what the cases will ask."""
-        self._answers.expect(script)
-
-    def begin(self, seed: int, case: str = "") -> None:
+    def begin(self, seed: int) -> None:
         """Start a case: forget the previous one, and derive every call's seed from `seed`."""
         # The worker gets this seed, and must not learn the one that the check's inputs come from.
         drawn = hashlib.sha256(f"call:{seed}".encode()).digest()
         self.case = CaseRecord(int.from_bytes(drawn, "big") % _SEEDS)
-        self._answers.begin(case)
+        self._answers.begin()
 
     def follow(self, transcripts: Transcripts, key: Key) -> CaseFact | None:
         """The fact on the current case, if it is known for the answers that come; None otherwise.
 
-        If it is not, the check that runs next first gets these answers. Raises Diverged if the case
-        must be started again.
+        If it is not, the check that runs next first gets these answers.
         """
         try:
             fact = transcripts.follow(key, self._put)

@@ -39,10 +39,10 @@ class RecordingAnswers(WorkerAnswers):
 
     made: list[Any]
 
-    def begin(self, case: str = "") -> None:
+    def begin(self) -> None:
         """Start a case."""
         self.made = []
-        super().begin(case)
+        super().begin()
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The worker's reply to one request. Raises AnswerError."""

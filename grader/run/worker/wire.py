@@ -12,7 +12,7 @@ import math
 import socket
 import struct
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -152,28 +152,16 @@ class Channel:
     def send(self, frame: Frame, deadline: Deadline | None = None) -> None:
         """Send one frame; `deadline` is a value of `time.monotonic()`, or gives one that moves on.
 
-        Raises DeadlineError when the other side does not read, Closed when it is gone.
+        Raises DeadlineError when the other side does not read, Closed when it is gone, WireError if
+        the frame is too large.
         """
-        self._send(*self._packed(frame), deadline)
-
-    def send_all(self, frames: Iterable[Frame], deadline: Deadline | None = None) -> None:
-        """Send frames one after the other; raises what `send` does."""
-        self._send(
-            b"".join(part for frame in frames for part in self._packed(frame)), b"", deadline
-        )
-
-    def _packed(self, frame: Frame) -> tuple[bytes, bytes]:
-        """A frame without its arrays' bytes, and these. Raises WireError if it is too large."""
-        header = frame.encoded
+        header, data = frame.encoded, frame.data
         aside = JSON.encode(frame.aside).encode() if frame.aside else b""
-        if len(header) > self._sends or len(frame.data) > ARRAYS_CAP:
+        if len(header) > self._sends or len(data) > ARRAYS_CAP:
             raise WireError("the values are too large to send")
         if _pieces(header) > _pieces_cap(self._sends):
             raise WireError("the values are too many to send")
-        parts = _LENGTHS.pack(len(header), len(frame.data), len(aside)) + header + aside
-        return parts, frame.data
-
-    def _send(self, head: bytes, data: bytes, deadline: Deadline | None) -> None:
+        head = _LENGTHS.pack(len(header), len(data), len(aside)) + header + aside
         try:
             if len(data) < 1 << 16:
                 self._write(head + data, deadline)

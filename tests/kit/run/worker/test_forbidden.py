@@ -17,7 +17,7 @@ from grader.engine import Engine, Request, with_engine
 from grader.run.collecting import with_checks
 from grader.run.session import Checks
 from grader.run.solutions import solution_files
-from grader.run.worker.wire import Channel, Frame
+from grader.run.worker.wire import Channel, Deadline, Frame
 from grader.run.workers import Interpreter
 from grader.types.course import Course
 from grader.types.report import Outcome, Report, StageResult, Status
@@ -315,14 +315,14 @@ def test_in_a_notebook_only_what_the_stage_runs_counts() -> None:
 def test_nobody_else_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a stage forbids nothing the worker is not told of any name."""
     sent = []
-    original = Channel._packed
+    original = Channel.send
 
-    def packed(self: Channel, frame: Frame) -> tuple[bytes, bytes]:
+    def send(self: Channel, frame: Frame, deadline: Deadline | None = None) -> None:
         told = (frame.header, frame.aside)
         sent.extend(each["forbidden"] for each in told if "forbidden" in each)
-        return original(self, frame)
+        original(self, frame, deadline)
 
-    monkeypatch.setattr(Channel, "_packed", packed)
+    monkeypatch.setattr(Channel, "send", send)
     grading(lambda grade: grade(RIGHT) and None)
     assert sent and not any(sent)
 
