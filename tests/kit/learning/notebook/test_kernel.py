@@ -376,7 +376,7 @@ LOOK = """
 import gc, sys, types
 print(json.dumps({
     "modules": [name for name in sys.modules if name.partition(".")[0] in (
-        "grader", "pytest", "_pytest", "rich", "watchfiles")],
+        "grader", "pytest", "_pytest", "rich")],
     "code": sorted({
         found.co_filename for thing in gc.get_objects() if isinstance(thing, types.FunctionType)
         for found in [thing.__code__]

@@ -15,7 +15,6 @@ import pytest
 from grader.learning.hints.turn import Turn
 from grader.learning.hints.types import Part
 from grader.learning.pictures.types import Trace, TracedStep
-from grader.learning.watch import changes as changes_module
 from grader.learning.watch.state import (
     DiffShown,
     Every,
@@ -230,26 +229,3 @@ def test_quitting_at_once_leaves_nothing_behind(root: Path) -> None:
     someone.presses("q")
     someone.watch.run()
     assert until(lambda: not set(threading.enumerate()) - before, LONGEST)
-
-
-def test_changes_are_seen_where_the_file_system_has_no_events(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import watchfiles
-
-    def no_watches(*args: object, **kwargs: object) -> Iterator[object]:
-        raise OSError("inotify watch limit reached")
-
-    monkeypatch.setattr(watchfiles, "watch", no_watches)
-    stop = threading.Event()
-    folder = root / "exercises"
-    before = changes_module.see(folder)
-    found: list[changes_module.Seen] = []
-    seen = changes_module.changes(folder, before, stop)
-    thread = threading.Thread(target=lambda: found.extend(seen), daemon=True)
-    thread.start()
-    (folder / "smooth.py").write_text("x = 1", encoding="utf-8")
-    assert until(lambda: found, LONGEST)
-    stop.set()
-    thread.join(LONGEST)
-    assert changes_module.changed_files(before, found[0]) == {"smooth.py"}
