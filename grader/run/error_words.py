@@ -4,46 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
-_Words = str | Callable[..., str]
 # How much of a text to look at: strangers write it.
 _LONGEST = 600
-# Texts that the code adds to, or that several messages share; {} is a part of the message.
-_PRODUCT = (
-    "the first tensor has rows of {} numbers, the second expects rows of {}: in a matrix product, "
-    "and in nn.Linear, the two must be equal"
-)
-_MEETING = (
-    "along axis {2} one tensor has {0} and the other {1}: two sizes fit only if they are equal or "
-    "one of them is 1"
-)
-_NONE = (
-    "this value is None: it was set or passed as None, or it comes from a function without a return"
-)
-_OF_NUMPY = "np.{0} is called with a tensor: write torch.{0} and give an axis, such as dim=-1"
-_PAIR = (
-    "with an axis, .{0}(...) returns two tensors, the values and their indices: .{0}(...).values "
-    "is the first"
-)
-_UNSET = (
-    "nothing has set self.{0} yet; a name without self. is lost when the method ends: self.{0} = "
-    "..."
-)
-_TWICE = "a value by position has taken the place of {} already"
-_UNKNOWN = "your function has no parameter {}: use the parameter names of the stub"
-_NO_START = (
-    "your class has no __init__ with the parameter {}: use the parameter names of the stub, and "
-    "two underscores on each side of init"
-)
-_MANY = "`if`, `and`, `or` and `not` need one True or False, but this tensor holds many"
-_IN_PLACE = (
-    "x[...] = y, x += y and methods with a trailing underscore change their tensor, and this one "
-    "is an input or a parameter: make a new one"
-)
-_A_LAYER = "this is the {} layer itself, not what it makes: call it with its input, as in layer(x)"
 _TO_A_LAYER = "a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)"
-_FLOAT_SIZE = "a size is a float here, but sizes are whole numbers: / gives a float even for 8 / 2"
 
 
 def plain_words(message: str, code: str = "") -> str:
@@ -58,24 +23,25 @@ def plain_words(message: str, code: str = "") -> str:
     for pattern, words in _TABLE:
         found = re.search(pattern, message)
         if found is not None:
-            text = (words.format if isinstance(words, str) else words)(*found.groups())
-            if words is _parts and _SPLIT.search(code):
+            make = _MADE.get(words) or _SHARED.get(words, words).format
+            text = make(*found.groups())
+            if words == "<parts>" and _SPLIT.search(code):
                 text += "; split takes the size of a part, chunk the number of parts"
-            if words is _NONE and _BIAS.search(code):
+            if words == "<none>" and _BIAS.search(code):
                 text = "this value is None: a layer made with bias=False has no bias"
-            if words is _UNSET and not re.search(rf"\bself\.{found[1]}\b", code):
+            if words == "<unset>" and not re.search(rf"\bself\.{found[1]}\b", code):
                 return ""
-            if words is _TWICE and not code:
+            if words == "<twice>" and not code:
                 text = "is self missing? It is the first parameter of every method"
-            if words is _TWICE and _LAYER.search(code):
+            if words == "<twice>" and _LAYER.search(code):
                 text += f"; {_TO_A_LAYER}"
-            if words is _MANY and _LAYER.search(code):
+            if words == "<many>" and _LAYER.search(code):
                 text = _TO_A_LAYER
-            if words is _IN_PLACE and _PARAMETER.search(code):
+            if words == "<in_place>" and _PARAMETER.search(code):
                 text = "a parameter may be changed in place only within torch.no_grad()"
-            if words in (_UNKNOWN, _NO_START) and code:
+            if words in ("<unknown>", "<no_start>") and code:
                 text = f"what is called here has no parameter {found[1]}: look up its parameters"
-            if words in (_products, _PRODUCT, _MEETING) and _TURNED.search(code):
+            if words in ("<products>", "<product>", "<meeting>") and _TURNED.search(code):
                 text += "; .T reverses all axes of a tensor, not only the last two"
             return text
     return ""
@@ -86,7 +52,6 @@ _BIAS = re.compile(r"\w\.bias\b")
 _LAYER = re.compile(r"\bnn\.[A-Z]\w*\(")
 _PARAMETER = re.compile(r"\w\.(weight|bias)(\[.*\] [-+*/]?= |\.\w+_\()")
 _KIND = "((?:Lazy)?Linear|Dropout|Softmax)"  # of a layer
-_OF_TENSORS = "(?:view|reshape|transpose|permute|shape)"
 _SPLIT = re.compile(r"\.split\([^()\"']+,")  # of a tensor: a text is split without an axis
 
 
@@ -112,16 +77,17 @@ def _reshaped(shape: str, size: str) -> str:
 
 def _not_a_tensor(function: str, kind: str) -> str:
     if kind == "NoneType":
-        return _NONE
+        return _SHARED["<none>"]
     if re.fullmatch(_KIND, kind):
-        return _A_LAYER.format(kind)
+        return _SHARED["<a_layer>"].format(kind)
     if kind.startswith("torch.return_types."):
-        return _PAIR.format(kind.rpartition(".")[2])
+        return _SHARED["<pair>"].format(kind.rpartition(".")[2])
     of_numbers = ". For a number, use math.sqrt" if function == "sqrt" else ""
     return f"torch.{function} takes a tensor, and this is a plain {kind}{of_numbers}"
 
 
-def _dtypes(one: str, other: str) -> str:
+def _dtypes(*kinds: str | None) -> str:
+    one, other = filter(None, kinds)
     words = f"{one} and {other} meet here: both need one dtype"
     if "float" in (one.lower(), other.lower()):
         words += "; .float() gives Float, and so does a new tensor of floats without dtype="
@@ -140,338 +106,270 @@ def _axis(lowest: str, highest: str, axis: str) -> str:
     return f"the tensor has {count} axes, 0 to {highest} or {lowest} to -1, and no axis {axis}"
 
 
-# How a line begins that fails whatever the message is.
-_LINES = (
-    (
-        r"raise NotImplementedError\b",
-        "this line stops your code: put your own in its place, or delete it",
-    ),
-    (
-        r"(<{7}|={7}|>{7})( |$)",
-        "git left the marks of a merge conflict here: keep one version and delete the marks",
-    ),
-    (r"```", "``` marks code in a chat or a text, and is not Python: delete the lines with it"),
-    (
-        r"\d+[.:]? +(import|from|def|class|return|@)\b",
-        "the number of the line was copied with it: delete the numbers",
-    ),
-    (r"[%!]\w", "a line that begins with % or ! runs only in a notebook: delete it"),
-    (r">>> ", "Python's prompt was copied with the code: delete >>> and ... before each line"),
-    (
-        r"(?i)<(!doctype|html)\b",
-        "this is the web page around the code: download the code alone (GitHub: click Raw)",
-    ),
-    (r".*&(?:[gl]t|amp|quot);", "a web page writes &lt; for < and &gt; for >: retype the line"),
-    (r"\{\\rtf", "a word processor has saved this with its formats: save it as plain text"),
+def _letters(letters: str, axes: str, place: str) -> str:
+    return f"the equation names {letters} axes for tensor {int(place) + 1}, which has {axes}"
+
+
+def _letter(letter: str, size: str, place: str, seen: str) -> str:
+    return (
+        f"{letter} is an axis of {size} in tensor {int(place) + 1} and of {seen} in one before it: "
+        "each tensor's letters name its axes in their order"
+    )
+
+
+# Words that are made of what a pattern finds.
+_MADE: Mapping[str, Callable[..., str]] = {
+    "<products>": _products,
+    "<reshaped>": _reshaped,
+    "<not_a_tensor>": _not_a_tensor,
+    "<parts>": _parts,
+    "<axis>": _axis,
+    "<dtypes>": _dtypes,
+    "<letters>": _letters,
+    "<letter>": _letter,
+}
+
+
+def _entries(text: str) -> Iterator[tuple[str, str]]:
+    """Patterns and their words, which stand below in lines with an indentation.
+
+    <name> is an entry of `_MADE` or `_SHARED`. Lines of one pattern are joined as they are.
+    """
+    for found in re.finditer(r"((?:^\S.*\n)+)((?:^ .*\n)+)", text, re.MULTILINE):
+        yield found[1].replace("\n", ""), " ".join(found[2].split())
+
+
+# Words that the code adds to, or that several patterns share; {} is what a pattern finds.
+_SHARED = dict(
+    _entries(r"""
+<product>
+    the first tensor has rows of {} numbers, the second expects rows of {}: in a matrix product, and
+    in nn.Linear, the two must be equal
+<meeting>
+    along axis {2} one tensor has {0} and the other {1}: two sizes fit only if they are equal or one
+    of them is 1
+<pair>
+    with an axis, .{0}(...) returns two tensors, the values and their indices: .{0}(...).values is
+    the first
+<of_numpy>
+    np.{0} is called with a tensor: write torch.{0} and give an axis, such as dim=-1
+<none>
+    this value is None: it was set or passed as None, or it comes from a function without a return
+<float_size>
+    a size is a float here, but sizes are whole numbers: / gives a float even for 8 / 2
+<in_place>
+    x[...] = y, x += y and methods with a trailing underscore change their tensor, and this one is
+    an input or a parameter: make a new one
+<many>
+    `if`, `and`, `or` and `not` need one True or False, but this tensor holds many
+<a_layer>
+    this is the {} layer itself, not what it makes: call it with its input, as in layer(x)
+<twice>
+    a value by position has taken the place of {} already
+<no_start>
+    your class has no __init__ with the parameter {}: use the parameter names of the stub, and two
+    underscores on each side of init
+<unknown>
+    your function has no parameter {}: use the parameter names of the stub
+<unset>
+    nothing has set self.{0} yet; a name without self. is lost when the method ends: self.{0} = ...
+""")
 )
-_TABLE: Sequence[tuple[str, _Words]] = (
-    (r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d", _PRODUCT),
-    (r"dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]", _products),
-    (
-        r"tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (\d+)",
-        _MEETING,
-    ),
-    (
-        r"^Tensor must have a last dimension with stride 1",
-        (
-            "the two parts of a complex number must be neighbours in memory, and those of a "
-            "strided view are not: call contiguous() first"
-        ),
-    ),
-    (
-        r"^output with shape \[([-\d, ]{1,90})\] doesn't match the broadcast shape",
-        "a method that works in place cannot enlarge its tensor of shape [{}]",
-    ),
-    (r"shape '\[([-\d, ]{1,90})\]' is invalid for input of size (\d+)", _reshaped),
-    (
-        r"view size is not compatible with",
-        (
-            "view reads the numbers in the order in which memory stores them; transpose and "
-            "permute change the order of the axes, not the order in memory"
-        ),
-    ),
-    (r"^(\w+)\(\): argument .* must be Tensor, not ([\w.]+)$", _not_a_tensor),
-    (r"torch\.return_types\.(\w+)", _PAIR),
-    (
-        r"before Module\.__init__\(\) call",
-        "call super().__init__() first: an nn.Module must be set up before it gets layers",
-    ),
-    (
-        r"Fan in and fan out can not be computed",
-        (
-            "Xavier's spread follows from the two sizes of a matrix; this tensor has fewer axes, "
-            "as a bias has"
-        ),
-    ),
-    (r"^(too many) values to unpack \(expected (\d+)(.*)\)", _parts),
-    (r"^(not enough) values to unpack \(expected (\d+), got (\d+)\)", _parts),
-    (
-        # What numpy passes on to a method of the tensor's own.
-        r"^(\w+)\(\) received an invalid combination of arguments - got \([^)]*\bout=NoneType",
-        _OF_NUMPY,
-    ),
-    (r"^(sum|mean|prod|std|var)\(\) got an unexpected keyword argument 'axis'", _OF_NUMPY),
-    (r"^(\w+)\(\): argument 'dim' .*must be int, not NoneType", _OF_NUMPY),
-    (r"'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$", _NONE),
-    (r"must be tuple of ints,? but (?:got|found element of type) float", _FLOAT_SIZE),
-    (r"type must be tuple of ints,but got float", _FLOAT_SIZE),
-    (r"'float' object cannot be interpreted as an integer", _FLOAT_SIZE),
-    (r"Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)", _axis),
-    (
-        r"(masked_fill|where)_? .*boolean.* but got (?:(?:mask|a tensor) with )?dtype ([\w ]+)",
-        "{} takes a mask of True and False, but this one holds {}s",
-    ),
-    (
-        r"^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b",
-        (
-            "the mask is a plain True or False here: `is` gives one, and so does == with None; "
-            "mask == 0 compares each number of a tensor"
-        ),
-    ),
-    (
-        r"leaf Variable that requires grad is being used in an in-place operation",
-        _IN_PLACE,
-    ),
-    (
-        (
-            r"expected scalar type (\w+) but found (\w+)|"
-            r"dtype, but got:? (?:c10::)?(\w+) (?:!=|and) (?:c10::)?(\w+)"
-        ),
-        lambda *kinds: _dtypes(*filter(None, kinds)),
-    ),
-    (
-        r"^Expected attn_mask dtype to be bool",
-        (
-            "F.scaled_dot_product_attention takes a mask of True and False, and adds one of "
-            "floats to the scores: make yours boolean"
-        ),
-    ),
-    (
-        r"Boolean value of Tensor with more than one value is ambiguous",
-        _MANY,
-    ),
-    (
-        r"subscripts in the equation \((\d+)\) does not match .* \((\d+)\) for operand (\d)",
-        lambda letters, axes, place: (
-            f"the equation names {letters} axes for tensor {int(place) + 1}, which has {axes}"
-        ),
-    ),
-    (
-        r"subscript (\w) has size (\d+) for operand (\d) .* previously seen size (\d+)",
-        lambda letter, size, place, seen: (
-            f"{letter} is an axis of {size} in tensor {int(place) + 1} and of {seen} in one before "
-            "it: each tensor's letters name its axes in their order"
-        ),
-    ),
-    (
-        r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) .* (\d+)\. ",
-        "along axis {2} the target has size {0} and the tensor {1}: only a size of 1 stretches",
-    ),
-    (
-        r"^Subtraction, the `-` operator, with (?:a|two) bool tensor",
-        (
-            "True and False cannot be subtracted: ~mask turns a boolean mask round, and mask == 0 "
-            "does so for numbers, too"
-        ),
-    ),
-    (
-        rf"^(?:unsup.*|'[<>]=?' .*)?'{_KIND}'(?: .*'{_OF_TENSORS}'| and|$)",
-        _A_LAYER,
-    ),
-    (
-        r"^only integer tensors of a single element can be converted to an index",
-        (
-            "a single whole number is needed here, as for the bound of a slice; this tensor holds "
-            "several numbers, or no integers"
-        ),
-    ),
-    (
-        r"^The shape of the mask \[.* does not match the shape of the indexed tensor",
-        "a mask in brackets has the sizes of its tensor's first axes; masked_fill broadcasts it",
-    ),
-    (
-        r"input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)",
-        "the tensor has {} axes, and permute was given {}",
-    ),
-    (
-        r"^transpose\(\)(?:: argument 'dim0' .* not tuple| takes 2 |.*got \((?:tuple|int, int, ))",
-        (
-            "a tensor's transpose swaps two axes, as in transpose(1, 2), where numpy's takes the "
-            "order of all: that is permute"
-        ),
-    ),
-    (
-        r"^index (\d+) is out of bounds for dimension (\d+) with size (\d+)",
-        "axis {1} has {2} places and no place {0}; a slice such as :{0} takes the places before it",
-    ),
-    (
-        r"^\w+\.(?!forward\b|__)\w+\(\) got multiple values for argument '(\w+)'",
-        (
-            "more values came by position than the parameters before {} can take; the first of a "
-            "method is its object, self"
-        ),
-    ),
-    (
-        r"number of sizes provided \((\d+)\) must be greater or equal to .* tensor \((\d+)\)",
-        "the tensor has {1} axes, and expand cannot make {0} of them",
-    ),
-    (
-        r"^shapes \(.*\) and \(.*\) not aligned",
-        "np.dot sums over other axes: matmul and @ take one matrix for each batch and head",
-    ),
-    (
-        r"^batch[12] must be a 3D tensor",
-        "bmm takes tensors of three axes only; matmul and @ take any number of them",
-    ),
-    (
-        r"cannot be converted to type \S*Half without overflow",
-        "this number does not fit into float16, whose largest is 65504",
-    ),
-    (
-        r"cannot be converted to type \S*BFloat16 without overflow",
-        "this number does not fit into bfloat16; -inf does, and so does torch.finfo(x.dtype).min",
-    ),
-    (
-        r"^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$",
-        "torch.{} takes a list or tuple of tensors, not a single one",
-    ),
-    (
-        r"not compiled with CUDA|Found no NVIDIA driver|Cannot re-initialize CUDA in forked",
-        "your code runs without a GPU here: let it use the device of its input, such as x.device",
-    ),
-    (
-        r"on the same device",
-        (
-            "some of these tensors are on the CPU and some on the GPU: give a tensor that you "
-            "create the device of your input, such as device=x.device"
-        ),
-    ),
-    (
-        r"CUDA error: device-side assert triggered",
-        "an index is too large or negative; with --device cpu you see which",
-    ),
-    (
-        r"^'(\w+)' object is not callable",
-        "parentheses after a value call it, but a plain {} cannot be called",
-    ),
-    (
-        r"^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16",
-        "no gradient passes through numpy, and it has no bfloat16: stay with tensors",
-    ),
-    (r"\.__init__\(\) got multiple values for argument '(\w+)'", _TWICE),
-    (r"\.__init__\(\) got an unexpected keyword argument '(\w+)'", _NO_START),
-    (r"got an unexpected keyword argument '(\w+)'", _UNKNOWN),
-    (r"^'\w+' object has no attribute '(\w+)'", _UNSET),
-    (
-        r"^'(?:builtin_function_or_method|method|function)' object is not subscriptable",
-        "brackets after a function or a method cannot call it: write f(0), not f[0]",
-    ),
-    (
-        r'^Module \[(\w+)\] is missing the required "forward"',
-        (
-            "the class {} has no method called forward: check its name, and that it is indented "
-            "inside the class"
-        ),
-    ),
-    (
-        r"from partially initialized module '(\w+)'",
-        (
-            "{}.py imports itself, directly or through another file: delete the import of the file "
-            "itself or of a later stage"
-        ),
-    ),
-    (
-        r"^unexpected indent",
-        "this line begins further to the right than the line above it: align the two",
-    ),
-    (
-        r"^expected an indented block",
-        (
-            "after a line that ends with a colon, the next one begins further to the right; a "
-            "comment does not count"
-        ),
-    ),
-    (
-        r"^'(\w+)' outside function",
-        "{} belongs to a function: indent this line, or restore its def above it",
-    ),
-    (
-        r"^(?:unterminated string literal|EOL while scanning string)",
-        (
-            "a quotation mark or an apostrophe begins a text here that does not end on this line; "
-            "if these are words and not code, begin the line with #"
-        ),
-    ),
-    (r"^EOF when reading a line", "nobody can answer input() while code is graded: delete it"),
-    (
-        r"^invalid non-printable character",
-        (
-            "the line has a character that you cannot see, often copied from a web page: retype "
-            "the line"
-        ),
-    ),
-    (
-        r"^inconsistent use of tabs and spaces",
-        "some lines begin with tabs and some with spaces: use four spaces for each level",
-    ),
-    (
-        r"^unindent does not match any outer",
-        "no line above has the indentation of this line: align it with its own block",
-    ),
-    (
-        r"^expected '\('$",
-        "a function's name is followed by (; [T] between them needs Python 3.12 or later",
-    ),
-    (
-        r"^f-string: expecting '\}'",
-        (
-            "a }} is missing, or there are quotes like the f-string's own within {{ and }}, which "
-            "needs Python 3.12 or later"
-        ),
-    ),
-    (
-        r"^invalid character '(.)'",
-        "copied text often has {} where Python needs a plain character: retype it",
-    ),
-    (
-        r"^attempted relative import|^No module named 'exercises",
-        "a stage's file is imported by its name alone: from NAME import ...",
-    ),
-    (
-        r"^cannot import name '\w+' from '(\w+)' \(.*(?:python3[.\d]*|Lib|lib-dynload)[/\\]\1\b",
-        "Python's own {0} has no such name; if you have a {0}.py, give it another name",
-    ),
-    (
-        r"^cannot import name '(\w+)' from 'submission'",
-        (
-            "what you submit is one file or notebook, which does not define {}: submit the folder "
-            "with all your files"
-        ),
-    ),
-    (
-        r"^source code (?:string )?cannot contain null bytes",
-        "the file is damaged, or no text: save it again, as plain text in UTF-8",
-    ),
-    (
-        r"^name '(null|true|false)' is not defined",
-        (
-            "{} is a word of JSON: Python has None, True and False. The name of a notebook's file "
-            "must end with .ipynb"
-        ),
-    ),
-    (
-        r"^name 'self' is not defined",
-        (
-            "self is the first parameter of a method, as in def forward(self, x); outside a class "
-            "there is none"
-        ),
-    ),
-    (
-        r"^name '(\w+)' is not defined",
-        "nothing here is called {}: import or define it, or correct the name",
-    ),
-    (
-        r"local variable '(\w+)' (?:where it is not associated|referenced before)",
-        "{} has no value yet: the line that sets it comes later, or did not run",
-    ),
+# How a line begins that fails whatever the message is.
+_LINES = tuple(
+    _entries(r"""
+raise NotImplementedError\b
+    this line stops your code: put your own in its place, or delete it
+(<{7}|={7}|>{7})( |$)
+    git left the marks of a merge conflict here: keep one version and delete the marks
+```
+    ``` marks code in a chat or a text, and is not Python: delete the lines with it
+\d+[.:]? +(import|from|def|class|return|@)\b
+    the number of the line was copied with it: delete the numbers
+[%!]\w
+    a line that begins with % or ! runs only in a notebook: delete it
+>>>\s
+    Python's prompt was copied with the code: delete >>> and ... before each line
+(?i)<(!doctype|html)\b
+    this is the web page around the code: download the code alone (GitHub: click Raw)
+.*&(?:[gl]t|amp|quot);
+    a web page writes &lt; for < and &gt; for >: retype the line
+\{\\rtf
+    a word processor has saved this with its formats: save it as plain text
+""")
+)
+# What is in a message; the first that fits counts.
+_TABLE = tuple(
+    _entries(r"""
+mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x(\d{1,9}) and (\d{1,9})x\d
+    <product>
+dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]
+    <products>
+tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (\d+)
+    <meeting>
+^Tensor must have a last dimension with stride 1
+    the two parts of a complex number must be neighbours in memory, and those of a strided view are
+    not: call contiguous() first
+^output with shape \[([-\d, ]{1,90})\] doesn't match the broadcast shape
+    a method that works in place cannot enlarge its tensor of shape [{}]
+shape '\[([-\d, ]{1,90})\]' is invalid for input of size (\d+)
+    <reshaped>
+view size is not compatible with
+    view reads the numbers in the order in which memory stores them; transpose and permute change
+    the order of the axes, not the order in memory
+^(\w+)\(\): argument .* must be Tensor, not ([\w.]+)$
+    <not_a_tensor>
+torch\.return_types\.(\w+)
+    <pair>
+before Module\.__init__\(\) call
+    call super().__init__() first: an nn.Module must be set up before it gets layers
+Fan in and fan out can not be computed
+    Xavier's spread follows from the two sizes of a matrix; this tensor has fewer axes, as a bias
+    has
+^(too many) values to unpack \(expected (\d+)(.*)\)
+    <parts>
+^(not enough) values to unpack \(expected (\d+), got (\d+)\)
+    <parts>
+^(\w+)\(\) received an invalid combination of arguments - got \([^)]*\bout=NoneType
+    <of_numpy>
+^(sum|mean|prod|std|var)\(\) got an unexpected keyword argument 'axis'
+    <of_numpy>
+^(\w+)\(\): argument 'dim' .*must be int, not NoneType
+    <of_numpy>
+'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$
+    <none>
+must be tuple of ints,? but (?:got|found element of type) float
+    <float_size>
+type must be tuple of ints,but got float
+    <float_size>
+'float' object cannot be interpreted as an integer
+    <float_size>
+Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)
+    <axis>
+(masked_fill|where)_? .*boolean.* but got (?:(?:mask|a tensor) with )?dtype ([\w ]+)
+    {} takes a mask of True and False, but this one holds {}s
+^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b
+    the mask is a plain True or False here: `is` gives one, and so does == with None; mask == 0
+    compares each number of a tensor
+leaf Variable that requires grad is being used in an in-place operation
+    <in_place>
+expected scalar type (\w+) but found (\w+)|dtype, but got:? (?:c10::)?(\w+) (?:!=|and) (?:c10::)?(
+\w+)
+    <dtypes>
+^Expected attn_mask dtype to be bool
+    F.scaled_dot_product_attention takes a mask of True and False, and adds one of floats to the
+    scores: make yours boolean
+Boolean value of Tensor with more than one value is ambiguous
+    <many>
+subscripts in the equation \((\d+)\) does not match .* \((\d+)\) for operand (\d)
+    <letters>
+subscript (\w) has size (\d+) for operand (\d) .* previously seen size (\d+)
+    <letter>
+expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) .* (\d+)\.\s
+    along axis {2} the target has size {0} and the tensor {1}: only a size of 1 stretches
+^Subtraction, the `-` operator, with (?:a|two) bool tensor
+    True and False cannot be subtracted: ~mask turns a boolean mask round, and mask == 0 does so for
+    numbers, too
+^(?:unsup.*|'[<>]=?' .*)?'((?:Lazy)?Linear|Dropout|Softmax)'(?: .*'(?:view|reshape|transpose|
+permute|shape)'| and|$)
+    <a_layer>
+^only integer tensors of a single element can be converted to an index
+    a single whole number is needed here, as for the bound of a slice; this tensor holds several
+    numbers, or no integers
+^The shape of the mask \[.* does not match the shape of the indexed tensor
+    a mask in brackets has the sizes of its tensor's first axes; masked_fill broadcasts it
+input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)
+    the tensor has {} axes, and permute was given {}
+^transpose\(\)(?:: argument 'dim0' .* not tuple| takes 2 |.*got \((?:tuple|int, int, ))
+    a tensor's transpose swaps two axes, as in transpose(1, 2), where numpy's takes the order of
+    all: that is permute
+^index (\d+) is out of bounds for dimension (\d+) with size (\d+)
+    axis {1} has {2} places and no place {0}; a slice such as :{0} takes the places before it
+^\w+\.(?!forward\b|__)\w+\(\) got multiple values for argument '(\w+)'
+    more values came by position than the parameters before {} can take; the first of a method is
+    its object, self
+number of sizes provided \((\d+)\) must be greater or equal to .* tensor \((\d+)\)
+    the tensor has {1} axes, and expand cannot make {0} of them
+^shapes \(.*\) and \(.*\) not aligned
+    np.dot sums over other axes: matmul and @ take one matrix for each batch and head
+^batch[12] must be a 3D tensor
+    bmm takes tensors of three axes only; matmul and @ take any number of them
+cannot be converted to type \S*Half without overflow
+    this number does not fit into float16, whose largest is 65504
+cannot be converted to type \S*BFloat16 without overflow
+    this number does not fit into bfloat16; -inf does, and so does torch.finfo(x.dtype).min
+^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$
+    torch.{} takes a list or tuple of tensors, not a single one
+not compiled with CUDA|Found no NVIDIA driver|Cannot re-initialize CUDA in forked
+    your code runs without a GPU here: let it use the device of its input, such as x.device
+on the same device
+    some of these tensors are on the CPU and some on the GPU: give a tensor that you create the
+    device of your input, such as device=x.device
+CUDA error: device-side assert triggered
+    an index is too large or negative; with --device cpu you see which
+^'(\w+)' object is not callable
+    parentheses after a value call it, but a plain {} cannot be called
+^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16
+    no gradient passes through numpy, and it has no bfloat16: stay with tensors
+\.__init__\(\) got multiple values for argument '(\w+)'
+    <twice>
+\.__init__\(\) got an unexpected keyword argument '(\w+)'
+    <no_start>
+got an unexpected keyword argument '(\w+)'
+    <unknown>
+^'\w+' object has no attribute '(\w+)'
+    <unset>
+^'(?:builtin_function_or_method|method|function)' object is not subscriptable
+    brackets after a function or a method cannot call it: write f(0), not f[0]
+^Module \[(\w+)\] is missing the required "forward"
+    the class {} has no method called forward: check its name, and that it is indented inside the
+    class
+from partially initialized module '(\w+)'
+    {}.py imports itself, directly or through another file: delete the import of the file itself or
+    of a later stage
+^unexpected indent
+    this line begins further to the right than the line above it: align the two
+^expected an indented block
+    after a line that ends with a colon, the next one begins further to the right; a comment does
+    not count
+^'(\w+)' outside function
+    {} belongs to a function: indent this line, or restore its def above it
+^(?:unterminated string literal|EOL while scanning string)
+    a quotation mark or an apostrophe begins a text here that does not end on this line; if these
+    are words and not code, begin the line with #
+^EOF when reading a line
+    nobody can answer input() while code is graded: delete it
+^invalid non-printable character
+    the line has a character that you cannot see, often copied from a web page: retype the line
+^inconsistent use of tabs and spaces
+    some lines begin with tabs and some with spaces: use four spaces for each level
+^unindent does not match any outer
+    no line above has the indentation of this line: align it with its own block
+^expected '\('$
+    a function's name is followed by (; [T] between them needs Python 3.12 or later
+^f-string: expecting '\}'
+    a }} is missing, or there are quotes like the f-string's own within {{ and }}, which needs
+    Python 3.12 or later
+^invalid character '(.)'
+    copied text often has {} where Python needs a plain character: retype it
+^attempted relative import|^No module named 'exercises
+    a stage's file is imported by its name alone: from NAME import ...
+^cannot import name '\w+' from '(\w+)' \(.*(?:python3[.\d]*|Lib|lib-dynload)[/\\]\1\b
+    Python's own {0} has no such name; if you have a {0}.py, give it another name
+^cannot import name '(\w+)' from 'submission'
+    what you submit is one file or notebook, which does not define {}: submit the folder with all
+    your files
+^source code (?:string )?cannot contain null bytes
+    the file is damaged, or no text: save it again, as plain text in UTF-8
+^name '(null|true|false)' is not defined
+    {} is a word of JSON: Python has None, True and False. The name of a notebook's file must end
+    with .ipynb
+^name 'self' is not defined
+    self is the first parameter of a method, as in def forward(self, x); outside a class there is
+    none
+^name '(\w+)' is not defined
+    nothing here is called {}: import or define it, or correct the name
+local variable '(\w+)' (?:where it is not associated|referenced before)
+    {} has no value yet: the line that sets it comes later, or did not run
+""")
 )
