@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
-from grader.types.errors import KitError, unwritable
+from grader.types.errors import KitError, writing
 
 _FILE = ".at-work.sqlite"
 
@@ -23,16 +23,23 @@ def alone(folder: Path) -> Iterator[None]:
     however that ends, and is not passed on to forked processes.
     """
     file = folder / _FILE
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    try:
         database = sqlite3.connect(file, timeout=0, isolation_level=None)
-    except OSError as error:
-        raise unwritable(error, folder) from None
     except sqlite3.Error as error:
-        raise KitError(f"{file}: cannot be opened: {error}") from None
+        raise unusable(file, error) from None
     with closing(database):
         _claim(database, file)
         yield
+
+
+def unusable(file: Path, error: Exception, advice: str = "") -> KitError:
+    """What SQLite says of a file, and the `advice`, or another if we may not write the file."""
+    places = [place for place in (file.parent, file) if place.exists()]
+    if not all(os.access(place, os.W_OK) for place in places):
+        advice = ": make the folder and its files writable, or choose another folder"
+    return KitError(f"{file}: {error}{advice}")
 
 
 def _claim(database: sqlite3.Connection, file: Path) -> None:
@@ -48,7 +55,7 @@ def _claim(database: sqlite3.Connection, file: Path) -> None:
         database.execute("BEGIN IMMEDIATE")
     except sqlite3.Error as error:
         if "locked" not in str(error):
-            raise KitError(f"{file}: {error}: delete this file and rerun the command") from None
+            raise unusable(file, error, ": delete this file and rerun the command") from None
         raise KitError(
             f"{file.parent}: {_other(database)}; wait until it ends, or stop it with Ctrl-C and "
             "rerun this command: no verdict is lost"

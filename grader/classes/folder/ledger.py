@@ -16,12 +16,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from grader.classes.alone import unusable
 from grader.classes.folder.renamed import with_present_slugs
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.folder.versions import content_of
 from grader.read.renamed import with_present_names
 from grader.types.course import Course
-from grader.types.errors import KitError
+from grader.types.errors import KitError, writing
 from grader.types.report import from_json, to_json
 from grader.types.submission import Submission
 
@@ -183,7 +184,7 @@ class Ledger:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter from a damaged table
-            raise KitError(f"{self._file}: {error}") from None
+            raise unusable(self._file, error) from None
 
     @contextmanager
     def _damage(self, what: str) -> Iterator[None]:
@@ -211,11 +212,12 @@ def open_ledger(folder: Path, *, create: bool, course: Course | None = None) -> 
     file = folder / FILE
     if not create and not file.is_file():
         raise KitError(f"{folder}: has no results yet: type `grade class SUBMISSIONS --out DIR`")
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    try:
         database = sqlite3.connect(file, timeout=_BUSY_SECONDS)
-    except (OSError, sqlite3.Error) as error:
-        raise KitError(f"{file}: cannot be opened: {error}") from None
+    except sqlite3.Error as error:
+        raise unusable(file, error) from None
     try:
         _prepare(database, file)
         yield Ledger(file, database, course)
@@ -245,6 +247,8 @@ def _prepare(database: sqlite3.Connection, file: Path) -> None:
             database.execute(statement)
         database.execute(f"PRAGMA user_version = {_FORMAT}")
         database.commit()
+    except sqlite3.OperationalError as error:
+        raise unusable(file, error) from None
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise KitError(f"{file}: is not a ledger: {error}") from None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from grader.classes.folder.downloads import ARCHIVE, downloaded, read_files
+from grader.classes.folder.ledger import FILE as LEDGER
 from grader.classes.folder.times import Times
 from grader.classes.folder.types import SubmissionRecord
 from grader.classes.folder.uploads import heap_upload, read_upload
@@ -135,6 +136,8 @@ def _entries(folder: Path, assignment: Assignment) -> list[os.DirEntry[str]]:
             f"{folder}: is an nbgrader course: name {folder / 'submitted'}, or type "
             f"`grade class --nbgrader {folder} {assignment.name}`"
         )
+    if (folder / LEDGER).is_file():
+        raise KitError(f"{folder}: has results of `grade class`: name the folder of submissions")
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.classes.alone import alone
+from grader.classes.alone import alone, unusable
 from grader.types.errors import KitError
 
 HOLDS = """
 import sys, time
 from pathlib import Path
-from grader.classes.alone import alone
+from grader.classes.alone import alone, unusable
 with alone(Path(sys.argv[1])):
     print("at work", flush=True)
     time.sleep(60)
@@ -56,3 +56,8 @@ def test_a_damaged_lock_is_named(tmp_path: Path) -> None:
     (tmp_path / ".at-work.sqlite").write_bytes(b"no database" * 100)
     with pytest.raises(KitError, match="delete this file"), alone(tmp_path):
         pass
+
+
+def test_a_file_that_is_closed_to_us_need_not_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert str(unusable(Path("out"), OSError("no"), ": delete it")).startswith("out: no: make the ")

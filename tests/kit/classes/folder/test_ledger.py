@@ -156,6 +156,17 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_a_ledger_that_cannot_be_opened_now_is_still_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.classes.folder.ledger._BUSY_SECONDS", 0)
+    with closing(sqlite3.connect(tmp_path / FILE)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        locked = pytest.raises(KitError, match=f"{FILE}: database is locked$")
+        with locked, open_ledger(tmp_path, create=True):
+            pass
+
+
 def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     database = sqlite3.connect(tmp_path / FILE)
     database.execute("CREATE TABLE birds (name TEXT)")

@@ -220,6 +220,9 @@ def test_an_nbgrader_course_or_an_archive_is_no_class(tmp_path: Path) -> None:
     (tmp_path / "class.zip").write_text("")
     with pytest.raises(KitError, match=r"class\.zip: is a file: unpack it"):
         read_students(tmp_path / "class.zip", ASSIGNMENT)
+    write_files(tmp_path / "results", {"ledger.sqlite": "", "report.html": ""})
+    with pytest.raises(KitError, match="results: has results of `grade class`"):
+        read_students(tmp_path / "results", ASSIGNMENT)
     (tmp_path / "nbgrader_config.py").write_text("")
     (tmp_path / "source").mkdir()
     with pytest.raises(KitError, match=rf"name .*submitted, or type .*--nbgrader .* {NAME}"):
