@@ -17,6 +17,7 @@ from grader.classes.folder.tables import csv_text
 from grader.command.output import console, short_path, write_file
 from grader.show.screen import count
 from grader.show.workspace import notices
+from grader.types.errors import KitError
 from grader.types.text import listed
 
 _NAMES_SHOWN = 10
@@ -113,6 +114,8 @@ def _run(platform: _Platform, args: argparse.Namespace) -> int:
     text = read_text(args.roster)
     roster, between = parse_table(text, "the roster")
     scores = parse_scores(read_text(args.scores), args.source, str(args.scores))
+    if args.out.exists() and any(args.out.samefile(f) for f in (args.roster, args.scores)):
+        raise KitError(f"--out {args.out}: is one of the tables that are read: choose another file")
     done = platform.fill(roster, scores.by_login, args.assignment)
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     quotes_all = platform.quotes_all and between != "\t"

@@ -42,7 +42,7 @@ def parse_scores(text: str, assignment: str | None, place: str) -> Scores:
     header = [name.strip() for name in rows[0]] if rows else []
     if "student_id" not in header or "score" not in header:
         raise KitError(f"{place}: has no columns 'student_id' and 'score' in its first row")
-    records = [(number, _record(row, header)) for number, row in enumerate(rows[1:], start=2)]
+    records = [(row.line, _record(row, header)) for row in rows[1:]]
     names = sorted({record.get("assignment", "") for _, record in records})
     if assignment is None and len(names) > 1:
         raise KitError(

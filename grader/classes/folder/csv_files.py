@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.read.submission import regular_bytes
@@ -28,7 +29,15 @@ def read_text(path: Path) -> str:
         raise KitError(f"{path}: is not UTF-8: export it as CSV in UTF-8") from None
 
 
-def parse_table(text: str, place: str) -> tuple[list[list[str]], str]:
+class Row(list[str]):
+    """The cells of a row, which ends on this line of the file."""
+
+    def __init__(self, cells: Sequence[str], line: int) -> None:
+        super().__init__(cells)
+        self.line = line
+
+
+def parse_table(text: str, place: str) -> tuple[list[Row], str]:
     """The rows of a CSV file's text, and the separator of its cells: "," or ";" or a tab.
 
     A cell may be as long as the file: students write some of them. `place` is the file's name in
@@ -41,6 +50,6 @@ def parse_table(text: str, place: str) -> tuple[list[list[str]], str]:
     lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
     rows = csv.reader(lines, delimiter=between, strict=True)
     try:
-        return [row for row in rows if row], between
+        return [Row(row, rows.line_num) for row in rows if row], between
     except csv.Error as error:
         raise KitError(f"{place}:{rows.line_num}: is not CSV: {error}") from None

@@ -150,7 +150,7 @@ def _times(
     if late:
         yield from page.sentence(f"Late: {count(len(late), 'submission')}.")
     for student, points in late[:_LATE_SHOWN]:
-        cost = f": {amount(points.penalty)} points less" if points.penalty else ", at no cost"
+        cost = f": {count(points.penalty, 'point')} less" if points.penalty else ", at no cost"
         line = Text(f"{page.word(student)}, {points.late.span if points.late else ''}{cost}")
         yield from page.wrap(line, MARGIN + 2)
     if late[_LATE_SHOWN:]:

@@ -66,11 +66,11 @@ def read_times(file: Path, zone: tzinfo | None, assignment: str) -> Times:
     if len(names) > 1 and assignment not in names:
         raise KitError(f"{file}: has several assignments, and none is '{assignment}'")
     found: dict[str, datetime] = {}
-    for number, record in enumerate(records, start=2):
+    for row, record in zip(rows[1:], records, strict=True):
         name, text = cell_text(record.get(student, "")), record.get(time, "")
         is_other = len(names) > 1 and record.get("assignment") != assignment
         if name and text.strip("-") and not is_other:
-            key, moment = next(_keys(name)), _moment(text, there, f"{file}:{number}")
+            key, moment = next(_keys(name)), _moment(text, there, f"{file}:{row.line}")
             found[key] = max(moment, found.get(key, moment))
     return Times(found)
 

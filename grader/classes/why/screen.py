@@ -19,7 +19,7 @@ _DIGEST = 12  # letters of a version
 _LINES = 40  # of an input's numbers
 _NAME, _REASON = 60, 500  # cells of a name, of a reason
 _VERDICTS = {
-    Verdict.STANDS: "stand",
+    Verdict.STANDS: "unchanged",
     Verdict.CHANGES: "would change",
     Verdict.CHECK: "to check by hand",
 }

@@ -563,6 +563,13 @@ def test_scores_of_nbgrader_become_a_table_for_canvas(tmp_path: Path, capsys: Ca
     assert "points possible" not in said
 
 
+def test_no_table_that_is_read_is_replaced(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("roster.csv", "grades.csv"):
+        assert canvas(tmp_path, "--assignment", "Heads", "--out", str(tmp_path / name)) == 2
+        assert "is one of the tables that are read" in capsys.readouterr().err
+    assert (tmp_path / "roster.csv").read_text("utf-8") == ROSTER
+
+
 def test_other_points_in_canvas_are_said(tmp_path: Path, capsys: Capture) -> None:
     assert canvas(tmp_path, "--assignment", "Essay (78)") == 0
     assert "out of 100, but Canvas has 10 points possible" in " ".join(

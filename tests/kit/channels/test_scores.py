@@ -49,8 +49,8 @@ def test_who_has_handed_nothing_in_has_no_score() -> None:
 
 def test_a_score_that_is_no_number_is_refused() -> None:
     for score in ("inf", "nan", "A-", "1 2"):
-        with pytest.raises(KitError, match=r"x:2: .* is not a score"):
-            parse_scores(f"student_id,score\nada,{score}\n", None, "x")
+        with pytest.raises(KitError, match=r"x:4: .* is not a score"):
+            parse_scores(f"student_id,score\n\n\nada,{score}\n", None, "x")
 
 
 def test_points_that_nobody_knows_are_no_score() -> None:

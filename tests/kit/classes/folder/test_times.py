@@ -95,7 +95,7 @@ def test_moodles_worksheet_names_students_by_their_number(tmp_path: Path) -> Non
     [
         ("", "needs the columns 'student' and 'submitted'"),
         ("student,when\nada,1\n", "needs the columns 'student' and 'submitted'"),
-        ("student,submitted\nada,soon\n", r"times\.csv:2: 'soon' is not a time such as 2026-"),
+        ("student,submitted\n\nada,soon\n", r"times\.csv:3: 'soon' is not a time such as 2026-"),
         ("student,submitted\nada,2026-10-30\n", "'2026-10-30' is not a time such as 2026-"),
         ("student,submitted\nada,0001-01-01T00:00+23:00\n", "is not a time such as 2026-"),
         ("student,submitted\nada,9999-12-31T23:59-12:00\n", "is not a time such as 2026-"),

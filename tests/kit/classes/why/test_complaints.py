@@ -86,7 +86,7 @@ def test_each_request_gets_a_verdict_and_a_reason(
     file.write_text(REQUESTS, encoding="utf-8")
     assert grade_class(TINY.root, out, "--requests", str(file)) == 1
     shown = capsys.readouterr().out
-    assert "7 requests: 3 stand, 0 would change, 4 to check by hand." in shown
+    assert "7 requests: 3 unchanged, 0 would change, 4 to check by hand." in shown
     decisions = rows(out / "decisions.csv")
     assert [row["verdict"] for row in decisions] == ["stands"] * 3 + ["check"] * 4
     assert decisions[0]["words"] == '\'=HYPERLINK("x")'
