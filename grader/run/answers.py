@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from grader.run.allowance import Allowance, Patience
 from grader.run.budget import Budget
@@ -23,16 +23,18 @@ Result = TypeVar("Result")
 AT_IMPORT = "(while it was imported)"  # ends the message about such a timeout or crash
 
 
-class Answers(Protocol):
-    """Whatever answers the requests of one stage's checks."""
+class Answers:
+    """Whatever answers the requests of one stage's checks; what is here suits our own functions."""
 
     @property
     def forbidden(self) -> tuple[ForbiddenCall, ...]:
-        """The calls of forbidden functions that were noticed."""
+        """The calls of forbidden functions that were noticed in the learner's code."""
+        return ()
 
     @property
     def over(self) -> str:
-        """Why no other case may start, "" if one may."""
+        """Why no other case may start: the submission's time is used up. "" if one may."""
+        return ""
 
     def begin(self) -> None:
         """Start a case; forget the previous one."""
@@ -45,20 +47,24 @@ class Answers(Protocol):
 
         A reply whose digest is in `known` may stay unparsed.
         """
+        raise NotImplementedError
 
     def tried(self, request: Frame) -> Frame:
         """The reply to a request to run the learner's tests, from a process of its own.
 
         Raises AnswerError.
         """
+        return self.answer(request)
 
     def side_by_side(
         self, do: Callable[[Frame], Result], requests: Sequence[Frame]
     ) -> Iterator[Result]:
         """What `do`, which calls `tried`, makes of each request, in their order."""
+        return map(do, requests)
 
     def close(self) -> str:
         """End; returns what the answering code printed."""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ class _Block:
     born: Memory | None
 
 
-class WorkerAnswers:
+class WorkerAnswers(Answers):
     """The learner's code for one stage, in a worker that starts when it is first needed.
 
     `references` computes the answers for earlier stages that the course's own functions give. If

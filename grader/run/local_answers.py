@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
-from grader.run.facts import ForbiddenCall
+from grader.run.answers import Answers
 from grader.run.failures import Timeout
 from grader.run.stopping import Stopped, stopped_after
 from grader.run.worker.bench import Bench
 from grader.run.worker.wire import Frame
 from grader.types.course import Limits
-
-Result = TypeVar("Result")
 
 
 def answered_here(bench: Bench, request: Frame) -> Frame:
@@ -28,14 +26,12 @@ def answered_here(bench: Bench, request: Frame) -> Frame:
     return reply
 
 
-class LocalAnswers:
+class LocalAnswers(Answers):
     """Our own functions, in this process: the solutions and the known misconceptions.
 
     With `limits`, a call that does not end is stopped and no other one starts; `hangs` says so.
     """
 
-    forbidden: tuple[ForbiddenCall, ...] = ()
-    over = ""
     hangs = ""
 
     def __init__(self, find: Callable[[str], Any], limits: Limits | None = None) -> None:
@@ -45,9 +41,6 @@ class LocalAnswers:
     def begin(self) -> None:
         """Forget every object and call."""
         self._bench.reset()
-
-    def need(self, name: str) -> None:
-        """Nothing to do: every function is here."""
 
     def answer(self, request: Frame, known: Container[bytes] = ()) -> Frame:
         """The reply to one request, with its digest, as a worker would send it.
@@ -65,17 +58,3 @@ class LocalAnswers:
             target = request.target.get("function", "a call")
             self.hangs = f"hangs: {target} is stopped after {seconds:g} s"
         raise Timeout(self.hangs)
-
-    def tried(self, request: Frame) -> Frame:
-        """The reply to one request. Raises KeyboardInterrupt and Timeout."""
-        return self.answer(request)
-
-    def side_by_side(
-        self, do: Callable[[Frame], Result], requests: Sequence[Frame]
-    ) -> Iterator[Result]:
-        """What `do` makes of each request, one after the other."""
-        return map(do, requests)
-
-    def close(self) -> str:
-        """Nothing to close."""
-        return ""
