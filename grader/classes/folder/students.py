@@ -186,7 +186,8 @@ def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord
     except Exception as error:  # noqa: BLE001 - no file that a stranger made may stop the others
         is_named = isinstance(error, SubmissionFileError)
         told = str(error) if is_named else f"{found.path}: cannot be read: {type(error).__name__}"
-        reason = told.replace(f"{found.path}: ", "The file ").rstrip(".")
+        kind = "folder" if os.path.isdir(found.path) else "file"
+        reason = told.replace(f"{found.path}: ", f"The {kind} ").rstrip(".")
         reason = safe_line(f"{reason}.".replace(f"{found.path.parent}{os.sep}", ""))
         notes, submission = (reason,), Submission(found.student, {}, refused=reason)
     content = "" if submission.refused else content_of(submission)
