@@ -20,12 +20,12 @@ from grader.checking.wording import (
     capital,
     contrast,
     drawn,
+    expect_sizes,
     extent,
     first_place,
     number,
     position,
     shorten,
-    sizes,
 )
 from grader.types.comparison import Comparison
 from grader.types.report import Way
@@ -65,15 +65,8 @@ def expect_shape(actual: Array, what: str = "", /, **axes: int) -> None:
 
     If there are several results, `what` names this one: `expect_shape(out, "the output", B=2)`.
     """
-    if tuple(actual.shape) != tuple(axes.values()):
-        whose = f" of {what}" if what else ""
-        raise contrast(
-            f"The shape{whose} is wrong",
-            sizes(axes.values(), list(axes)),
-            sizes(actual.shape),
-            Way.SHAPE,
-            axes.items(),
-        )
+    whose = f" of {what}" if what else ""
+    expect_sizes(f"The shape{whose} is wrong", [*axes.values()], actual.shape, [*axes])
 
 
 def expect_dtype(actual: Array, dtype: torch.dtype | type) -> None:
@@ -330,8 +323,7 @@ def expect_gradients_close(
     """
     import torch
 
-    if actual.shape != expected.shape:
-        raise contrast("The shape is wrong", sizes(expected.shape), sizes(actual.shape), Way.SHAPE)
+    expect_sizes("The shape is wrong", expected.shape, actual.shape)
     for (name, tensor), got, want in zip(
         inputs.items(), _gradients(actual, inputs), _gradients(expected, inputs), strict=True
     ):
@@ -373,13 +365,7 @@ def expect_unchanged(**inputs: Array) -> Iterator[None]:
         _WATCHED.reset(watched)
     for name, array in inputs.items():
         was, now = before[name], _wide(array)
-        if was.shape != now.shape:
-            raise contrast(
-                f"Your code changes {name} in place",
-                sizes(was.shape),
-                sizes(now.shape),
-                Way.IN_PLACE,
-            )
+        expect_sizes(f"Your code changes {name} in place", was.shape, now.shape, (), Way.IN_PLACE)
         changed = (was != now) & ~((was != was) & (now != now))  # NaN stays NaN
         if changed.any():
             where = first_place(changed)
@@ -477,15 +463,7 @@ def _compare(
     """Raise CheckFailed at the first position where `actual` differs from `expected`."""
     import numpy
 
-    axes = list(zip(names, expected.shape, strict=False))
-    if actual.shape != expected.shape:
-        raise contrast(
-            f"The shape of {what} is wrong",
-            sizes(expected.shape, names),
-            sizes(actual.shape),
-            Way.SHAPE,
-            axes,
-        )
+    expect_sizes(f"The shape of {what} is wrong", expected.shape, actual.shape, names)
     got, want = _wide(actual), _wide(expected)
     if numpy.iscomplexobj(got) and not numpy.iscomplexobj(want):
         raise contrast(f"{capital(what)} is complex", "real numbers", str(actual.dtype), Way.DTYPE)
@@ -507,6 +485,7 @@ def _compare(
     verb = "holds NaN" if numpy.isnan(got[where]) else "is wrong"
     place = f" at {position(where, names)}" if where else ""
     first = f"{capital(what)} {verb}{place}{extent(got, want, close, as_bool)}"
+    axes = zip(names, expected.shape, strict=False)
     raise CheckFailed(f"{first}\n{drawn(want, got, close, where, names, as_bool)}", way, axes)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from grader.checking.comparing import are_close, is_between
-from grader.checking.wording import CheckFailed, contrast, sizes
+from grader.checking.wording import CheckFailed, contrast, expect_sizes
 from grader.types.report import Way
 
 if TYPE_CHECKING:
@@ -124,13 +124,7 @@ def expect_parameters(
             Way.SHAPE,
         )
     for name, shape in shapes.items():
-        if tuple(found[name].shape) != tuple(shape):
-            raise contrast(
-                f"The shape of {name} is wrong{when}",
-                sizes(shape),
-                sizes(found[name].shape),
-                Way.SHAPE,
-            )
+        expect_sizes(f"The shape of {name} is wrong{when}", shape, found[name].shape)
 
 
 def expect_start(weight: Tensor, spread: float, name: str) -> None:
@@ -260,13 +254,8 @@ def _expect_own_weights(got: Tensor, full: Tensor, seen: Tensor) -> None:
     """Expect the returned weights to be those before dropout, `full`, or after it, `seen`."""
     import torch
 
-    if tuple(got.shape) != tuple(full.shape):
-        raise contrast(
-            "The shape of the weights returned in training mode is wrong",
-            sizes(full.shape),
-            sizes(got.shape),
-            Way.SHAPE,
-        )
+    what = "The shape of the weights returned in training mode is wrong"
+    expect_sizes(what, full.shape, got.shape)
     meant = full if torch.allclose(got, full, rtol=1e-3, atol=1e-5) else seen
     if not are_close(got, meant, rtol=1e-4, atol=1e-6).all():
         raise contrast(

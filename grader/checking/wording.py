@@ -58,6 +58,19 @@ def sizes(shape: Any, names: Sequence[str] = ()) -> str:
     return "[" + ", ".join(f"{name}={size}" for name, size in zip(names, shape, strict=True)) + "]"
 
 
+def expect_sizes(
+    summary: str,
+    expected: Sequence[int],
+    got: Sequence[int],
+    names: Sequence[str] = (),
+    way: Way = Way.SHAPE,
+) -> None:
+    """Expect this shape, whose axes may have names; `summary` begins the message."""
+    if tuple(got) != tuple(expected):
+        axes = zip(names, expected, strict=False)
+        raise contrast(summary, sizes(expected, names), sizes(got), way, axes)
+
+
 def axis_names(array: Array, axes: str | None = None) -> list[str]:
     """The given names, or else those that `rand` has noted, or else none."""
     names = list(getattr(array, "axes", ())) if axes is None else axes.split()
