@@ -7,10 +7,12 @@ Python or numpy never waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import combinations
+from itertools import combinations, islice
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from grader.checking.wording import (
@@ -50,6 +52,9 @@ TOLERANCES = {
 EXACT = (0.0, 0.0)
 ANY_NUMBER = (0.0, float("inf"))
 COTANGENT_SEED = 1729
+_SHOWN_VALUES = 1000  # of an array
+_SHOWN_ENTRIES = 100  # of a list; a message has room for fewer
+_ROOM = 4 * LINE  # characters of a value, more than `shorten` leaves
 _PARAMETER_AXES = {"weight": "row column", "bias": "row"}  # by the end of a parameter's name
 
 
@@ -112,6 +117,8 @@ def _is_equal(one: Any, other: Any, same_types: bool, ordered: bool = True) -> b
         return all(_is_equal(*pair, same_types) for pair in zip(one, other, strict=True))
     if isinstance(one, dict) and isinstance(other, dict):
         return len(one) == len(other) and not _beyond(one, other, same_types)
+    if max(_count(one), _count(other)) > 1:
+        return False  # no single True or False would come of it, and perhaps very late
     try:
         return bool(one == other)
     except (ValueError, RuntimeError):  # an array, which says so for each of its entries
@@ -133,7 +140,7 @@ def _apart(one: Any, other: Any, same_types: bool, ordered: bool) -> tuple[str, 
 
 
 def _beyond(one: Any, other: Any, same_types: bool) -> Any:
-    """The entries of `one` that `other` lacks; in lists, those that it has less often."""
+    """The entries of `one` that `other` lacks; in lists, the first that it has less often."""
     if isinstance(one, dict):
         return {
             key: value
@@ -142,22 +149,57 @@ def _beyond(one: Any, other: Any, same_types: bool) -> Any:
         }
     if not isinstance(one, (list, tuple)):
         return one - other
-    beyond, left = [], list(other)
+    return list(islice(_unmatched(one, other, same_types), _SHOWN_ENTRIES))
+
+
+def _unmatched(one: Iterable[Any], other: Iterable[Any], same_types: bool) -> Iterator[Any]:
+    left = list(other)
     for each in one:
         equal = (at for at, known in enumerate(left) if _is_equal(each, known, same_types))
         found = next(equal, None)
         if found is None:
-            beyond.append(each)
+            yield each
         else:
             del left[found]
-    return beyond
 
 
-def _written(value: object) -> str:
-    """A value as code; the entries of a set, which has no order, in one order."""
+def _written(value: Any) -> str:
+    """A value as code, or its beginning if it is much longer than a line.
+
+    The entries of a set, which has no order, come in one order. A large array is shown by its
+    shape: Python may need minutes for all its values, or for thousands of arrays.
+    """
+    form: Any = type(value).__repr__
+    if form is list.__repr__:
+        return f"[{_joined(map(_written, value))}]"
+    if form is tuple.__repr__:
+        return f"({_joined(map(_written, value))}{',' * (len(value) == 1)})"
+    if form is dict.__repr__:
+        return f"{{{_joined(f'{key!r}: {_written(each)}' for key, each in value.items())}}}"
     if isinstance(value, (set, frozenset)) and value:
         return f"{{{', '.join(sorted(map(repr, value)))}}}"
+    if isinstance(value, SimpleNamespace):  # an object of the learner's
+        name = getattr(value, "_type_name", "namespace")
+        return f"{name}({_joined(f'{key}={_written(each)}' for key, each in vars(value).items())})"
+    if _count(value) > _SHOWN_VALUES:
+        return f"{type(value).__name__} of shape {list(value.shape)}"
     return repr(value)
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """The parts with commas between them, as many as a message has room for."""
+    text = ""
+    for part in parts:
+        text += f", {part}" if text else part
+        if len(text) > _ROOM:
+            break
+    return text
+
+
+def _count(value: Any) -> int:
+    """How many values an array has; 1 for any other value."""
+    is_array = hasattr(value, "dtype") and hasattr(value, "shape")
+    return math.prod(value.shape) if is_array else 1
 
 
 def expect_no_constant(actual: Array, **inputs: Array) -> None:

@@ -83,6 +83,9 @@ def _argument(value: Any) -> str:
 def _written(value: Any) -> str:
     """A value that is no array as code, with arrays in it by their axes."""
     kind = _kind(value)
+    if isinstance(value, PlainObject):
+        told = ", ".join(f"{name}={_argument(each)}" for name, each in vars(value).items())
+        return safe(f"{value._type_name}({told})")
     if kind not in _BRACKETS or not value:
         return safe(repr(value))
     before, behind = _BRACKETS[kind]

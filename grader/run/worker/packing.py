@@ -24,6 +24,7 @@ _ITEMS_CAP = 10_000  # entries of one container
 _KEY_DEPTH_CAP = 3  # nested containers in an entry of a set, or in a key
 _SAME_HASH_CAP = 8  # entries of a set, or keys, with one hash: each is compared with the others
 _NAME_CAP = 100  # characters in the name of a class or an attribute
+_READS = 4  # of one frame, at most
 _TEXT_CAP = 20_000  # characters of one string, or bytes, that the learner's code returns
 
 # What values may consist of, in the words of errors.
@@ -131,7 +132,7 @@ class Packer:
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             if isinstance(value, numpy.ndarray):
-                return self._pack_ndarray(value, numpy)
+                return self._pack_ndarray(value)
             if isinstance(value, numpy.generic) and value.dtype.kind in "biufcSU":
                 plain = value.item()
                 wide = type(plain) is kind
@@ -173,8 +174,6 @@ class Packer:
         return {"opaque": type_name, "why": why}
 
     def _pack_tensor(self, tensor: Any, torch: Any) -> Any:
-        if id(tensor) in self._index:
-            return {"tensor": self._index[id(tensor)]}
         if torch.nn.parameter.is_lazy(tensor):
             return self._opaque("torch.Tensor", LAZY)
         if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_meta:
@@ -183,36 +182,32 @@ class Packer:
         dtype = str(tensor.dtype).removeprefix("torch.")
         if dtype not in _SIZES:
             return self._opaque("torch.Tensor", f"dtype {tensor.dtype}")
-        size = tensor.numel() * tensor.element_size()
-        if size + self._size > ARRAYS_CAP:
-            return self._opaque("torch.Tensor", f"shape {list(tensor.shape)} is too large")
-        data = tensor_bytes(tensor)
-        entry: dict[str, Any] = {"dtype": dtype, "shape": list(tensor.shape)}
-        if not tensor.is_contiguous():
-            entry["stride"] = list(tensor.stride())
-        if tensor.requires_grad:
-            entry["grad"] = True
-        if tensor.device.type != "cpu":
-            entry["device"] = str(tensor.device)
-        return {"tensor": self._add(tensor, entry, data)}
+        return self._array("tensor", tensor, dtype)
 
-    def _pack_ndarray(self, array: Any, numpy: Any) -> Any:
-        if id(array) in self._index:
-            return {"ndarray": self._index[id(array)]}
-        if array.dtype.kind not in "biufc" or str(array.dtype) not in _SIZES:
+    def _pack_ndarray(self, array: Any) -> Any:
+        dtype = str(array.dtype)
+        if array.dtype.kind not in "biufc" or dtype not in _SIZES:
             return self._opaque("numpy.ndarray", f"dtype {array.dtype}")
-        if array.size * array.itemsize + self._size > ARRAYS_CAP:
-            return self._opaque("numpy.ndarray", f"shape {list(array.shape)} is too large")
-        entry = {"dtype": str(array.dtype), "shape": list(array.shape)}
-        return {"ndarray": self._add(array, entry, numpy.ascontiguousarray(array).tobytes())}
+        return self._array("ndarray", array, dtype)
 
-    def _add(self, array: Any, entry: dict[str, Any], data: bytes) -> int:
-        self._index[id(array)] = index = len(self.arrays)
-        self.arrays.append(array)
-        self._entries.append(entry)
-        self._chunks.append(data)
-        self._size += len(data)
-        return index
+    def _array(self, tag: str, array: Any, dtype: str) -> Any:
+        is_tensor = tag == "tensor"
+        name = "torch.Tensor" if is_tensor else "numpy.ndarray"
+        shape = [int(size) for size in array.shape]
+        size = math.prod(shape) * _SIZES[dtype]
+        if size + self._size > ARRAYS_CAP:
+            return self._opaque(name, f"shape {shape} is too large")
+        if id(array) not in self._index:
+            data = tensor_bytes(array) if is_tensor else _ndarray_bytes(array)
+            if len(data) != size:
+                return self._opaque(name, f"it does not hold the numbers of its shape {shape}")
+            self._index[id(array)] = len(self.arrays)
+            self.arrays.append(array)
+            layout = _layout(array) if is_tensor else {}
+            self._entries.append({"dtype": dtype, "shape": shape, **layout})
+            self._chunks.append(data)
+        self._size += size  # each time: whoever reads it may look at all that is named
+        return {tag: self._index[id(array)]}
 
 
 @dataclass
@@ -235,6 +230,7 @@ class Unpacker:
         if not isinstance(entries, list):
             raise WireError("a frame's arrays are not a list")
         self._end = time.monotonic() + self.frame.left
+        self._named = 0  # bytes of arrays, each time that one is named
         self.buffers = list(_buffers(entries, self.frame.data))
         self.arrays = [None] * len(entries)
 
@@ -303,6 +299,9 @@ class Unpacker:
     def _array(self, tag: str, index: Any) -> Any:
         if type(index) is not int or not 0 <= index < len(self.arrays):
             raise WireError("a value names an array that did not come")
+        self._named += len(self.buffers[index])
+        if self._named > _READS * ARRAYS_CAP:
+            raise WireError("its arrays are named too often")
         if self.arrays[index] is None:
             entry = self.frame.header["arrays"][index]
             make = _tensor if tag == "tensor" else _ndarray
@@ -319,6 +318,23 @@ def tensor_bytes(tensor: Any) -> bytes:
         plain = plain.view(sys.modules["torch"].int16)
     data: bytes = plain.numpy().tobytes()
     return data
+
+
+def _ndarray_bytes(array: Any) -> bytes:
+    data: bytes = sys.modules["numpy"].ascontiguousarray(array).tobytes()
+    return data
+
+
+def _layout(tensor: Any) -> dict[str, Any]:
+    """What an entry says of a tensor besides its dtype and shape."""
+    layout: dict[str, Any] = {}
+    if not tensor.is_contiguous():
+        layout["stride"] = list(tensor.stride())
+    if tensor.requires_grad:
+        layout["grad"] = True
+    if tensor.device.type != "cpu":
+        layout["device"] = str(tensor.device)
+    return layout
 
 
 # What each kind of container is packed as.

@@ -79,7 +79,8 @@ class StageServer:
             try:
                 self._channel.send(reply)
             except WireError as error:  # too many values: nothing has been sent yet
-                self._channel.send(Frame({"error": describe(error)}, aside=reply.aside))
+                answer = {"opaque": "answer", "why": str(error)}
+                self._channel.send(Frame({"value": answer}, aside=reply.aside))
 
     def _warning(
         self,

@@ -158,9 +158,9 @@ class Channel:
         header, data = frame.encoded, frame.data
         aside = JSON.encode(frame.aside).encode() if frame.aside else b""
         if len(header) > self._sends or len(data) > ARRAYS_CAP:
-            raise WireError("the values are too large to send")
+            raise WireError("its values are too large to send")
         if _pieces(header) > _pieces_cap(self._sends):
-            raise WireError("the values are too many to send")
+            raise WireError("its values are too many to send")
         head = _LENGTHS.pack(len(header), len(data), len(aside)) + header + aside
         try:
             if len(data) < 1 << 16:

@@ -455,7 +455,8 @@ class Liar(torch.Tensor):
     is_contiguous = lambda self, *a, **k: True
 def concat_heads(x):
     return torch.zeros(1).as_subclass(Liar)
-"""
+""",
+        "does not hold the numbers of its shape",
     ),
     "a subclass that never answers": Attack(
         """
@@ -524,6 +525,7 @@ def concat_heads(x):
         "def concat_heads(x):\n    mine = []\n    mine.append(mine)\n    return mine\n",
         "a list of 1",
     ),
+    "more values than may pass": does("return [[1] * 9999] * 20", "its values are too many"),
     "a dictionary without end": Attack(
         """
 class Endless(dict):

@@ -199,6 +199,56 @@ def test_an_answer_that_the_check_passes_on_costs_the_checker_nothing(tmp_path: 
     assert with_engine(course, course.stages, "cpu", body) < MEBIBYTES
 
 
+OF_ANYTHING = {
+    "course.toml": """
+schema = 1
+name = "counting"
+title = "Count"
+preload = ["numpy"]
+[[stages]]
+slug = "counting"
+title = "Count"
+points = 1
+entry_points = { count = "any" }
+""",
+    "solutions/counting.py": "def count(n):\n    return list(range(n))\n",
+    "exercises/counting.py": "def count(n):\n    return n\n",
+    "tests/checks/test_counting.py": '''
+import pytest
+from grader.checking import expect_equal
+
+@pytest.mark.points(1)
+def test_numbers(submission):
+    """All numbers are there"""
+    expect_equal(submission.count(100), list(range(100)), "the numbers", ordered=False)
+''',
+}
+# Each took minutes or hours to compare or to write out.
+ANYTHING = {
+    "one large array, in every place": "[np.zeros(100 << 20, np.int8)] * 10_000",
+    "many large arrays": "[np.zeros(1 << 20, np.int8)] * 120",
+    "thousands of small arrays": "[np.zeros(1000, np.int8)] * 10_000",
+    "an array of many short axes": "np.zeros([3] * 16, np.int8)",
+    "an object of such an array": "Held(np.zeros([3] * 16, np.int8))",
+}
+HELD = "import numpy as np\nclass Held:\n    def __init__(self, held): self.held = held\n"
+
+
+def test_no_comparison_of_what_an_author_does_not_expect_takes_long(tmp_path: Path) -> None:
+    course = read_course(write_files(tmp_path, OF_ANYTHING) / "course.toml")
+
+    def body(engine: Engine) -> None:
+        for name, answer in ANYTHING.items():
+            code = f"{HELD}def count(n):\n    return {answer}\n".encode()
+            used = time.process_time()
+            report = engine.grade(
+                Request(Submission(name, {"counting.py": code}), course.stages, 1)
+            )
+            assert report.score == 0 and time.process_time() - used < MORE, name
+
+    with_engine(course, course.stages, "cpu", body)
+
+
 def test_the_budget_holds_in_a_thread_too() -> None:
     """`grade watch` grades in one, where no timer of the system could interrupt it."""
     found: list[Report] = []

@@ -31,7 +31,32 @@ from grader.checking import (
     is_between,
 )
 from grader.run.failures import WrongReturn
+from grader.run.worker.packing import PlainObject
 from grader.types.report import Way
+
+
+class Slow(np.ndarray[Any, Any]):
+    """An array that nobody may compare or write out, because both take minutes."""
+
+    def __eq__(self, other: object) -> Any:
+        raise AssertionError
+
+    __repr__ = __str__ = __ne__ = __eq__  # type: ignore[assignment]
+
+
+class Counted:
+    """An entry that counts how often it is written out and compared."""
+
+    seen = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.seen += 1
+        return self is other
+
+    def __repr__(self) -> str:
+        Counted.seen += 1
+        return "Counted()"
+
 
 # What the engine takes from the language, and checks do not.
 ENGINES_OWN = {"comparisons", "draw", "draw_array", "is_watched"}
@@ -358,6 +383,8 @@ UNEQUAL: dict[str, tuple[Any, Any, dict[str, bool], str]] = {
     "long dictionaries": (
         (dict.fromkeys(LONG, 0), {**dict.fromkeys(LONG, 0), "token 3": 1}, {}, "{'token 3': 1}")
     ),
+    "a large array": (np.zeros(2000), [1], {}, "expected  [1]|got       ndarray of shape [2000]"),
+    "an object": (PlainObject("P", {"x": np.zeros(2000)}), 1, {}, "P(x=ndarray of shape [2000])"),
     "an array for a number": ([torch.ones(2), 3], [1, 3], {}, "expected  [1, 3]|got       [tensor"),
     "a long text": ("a" * 999, [], {}, "expected  []|got       'aaa"),
 }
@@ -379,3 +406,18 @@ def test_plain_values_that_differ_are_shown_where_they_do(
     message = str(failed.value)
     assert message.startswith("The pairs came out wrong") and len(message) < 600
     assert all(part in message for part in parts.split("|")), message
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_large_arrays_are_neither_compared_nor_written_out(ordered: bool) -> None:
+    slow = np.zeros(2000).view(Slow)
+    with pytest.raises(CheckFailed, match=r"Slow of shape \[2000\]"):
+        expect_equal([slow] * 100, list(range(100)), "the pairs", ordered=ordered)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_of_many_entries_few_are_looked_at(ordered: bool) -> None:
+    Counted.seen = 0
+    with pytest.raises(CheckFailed):
+        expect_equal([Counted() for _ in range(10_000)], ["x" * 99], "the pairs", ordered=ordered)
+    assert Counted.seen < 11_000

@@ -265,6 +265,31 @@ def test_arrays_larger_than_a_frame_stay_behind(monkeypatch: pytest.MonkeyPatch)
     assert isinstance(third, Opaque), "together they are too large"
 
 
+def test_an_array_counts_each_time_that_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "ARRAYS_CAP", 16)
+    four = torch.ones(1)
+    *first, last = there([four] * 5)
+    assert last == Opaque("torch.Tensor", "shape [1] is too large") and torch.equal(first[3], four)
+    header = {"arrays": [{"dtype": "float32", "shape": [1]}]}
+    with pytest.raises(WireError, match="named too often"):
+        Unpacker(Frame(header, bytes(4))).unpack({"list": [{"tensor": 0}] * 17})
+
+
+class Liar(Tensor):
+    shape = property(lambda self: torch.Size([2, 3]))  # type: ignore[assignment]
+    numel = lambda self: 0  # type: ignore[assignment]  # noqa: E731
+
+
+class LyingArray(np.ndarray[Any, Any]):
+    shape = property(lambda self: (2, 3))  # type: ignore[assignment]
+
+
+def test_an_array_that_lies_about_its_size_is_named() -> None:
+    why = "it does not hold the numbers of its shape [2, 3]"
+    assert there(torch.ones(9).as_subclass(Liar)) == Opaque("torch.Tensor", why)
+    assert there(np.ones(9).view(LyingArray)) == Opaque("numpy.ndarray", why)
+
+
 # --- tensors and arrays ----------------------------------------------------------------------
 
 DTYPES = (
