@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import inspect
 import sys
 import threading
 import types
@@ -105,6 +106,13 @@ class CallWatch:
                 self._watch_operation(name, operation)
             if not name.startswith(_OPS):
                 self._replace(name, owner, last, value, everywhere=operation is None)
+        self._watch_wrapped(name, value)
+
+    def _watch_wrapped(self, name: str, value: Any) -> None:
+        """Watch the Python function that another callable wraps, as most of numpy's do."""
+        wrapped = inspect.unwrap(value) if hasattr(value, "__wrapped__") else None
+        if isinstance(wrapped, types.FunctionType):
+            self._watch_function(name, wrapped)
 
     def _watch_function(self, name: str, function: types.FunctionType) -> None:
         """Replace the function's code by code that reports the call and then makes it."""
@@ -175,7 +183,10 @@ class CallWatch:
                             library.impl(op, _plain(call), device, with_keyset=True)
 
     def _replace(self, name: str, owner: Any, last: str, value: Any, *, everywhere: bool) -> None:
-        """Replace the object, in all modules of its library if `everywhere`."""
+        """Replace the object, if `everywhere` in all modules of its library, and of its part in C.
+
+        That has the same name after an underscore, as _heapq.
+        """
         instead = _plain(_Noticing(self, name, value))
         instead.__name__ = last
         instead.__doc__ = getattr(value, "__doc__", None)
@@ -185,7 +196,9 @@ class CallWatch:
             return
         top = name.split(".")[0]
         for module_name, module in list(sys.modules.items()):
-            if module_name.split(".")[0] == top and isinstance(module, types.ModuleType):
+            if module_name.split(".")[0] in (top, f"_{top}") and isinstance(
+                module, types.ModuleType
+            ):
                 for key, held in list(vars(module).items()):
                     if held is value:
                         setattr(module, key, instead)
@@ -213,6 +226,7 @@ class CallWatch:
             value = vars(value).get(part) if hasattr(value, "__dict__") else None
         if isinstance(value, types.FunctionType):
             self._watch_function(name, value)
+        self._watch_wrapped(name, value)
 
     def call(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call the function, and report it unless it is part of another forbidden call."""

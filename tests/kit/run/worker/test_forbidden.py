@@ -32,7 +32,13 @@ FUNCTION = "torch.nn.functional.multi_head_attention_forward"
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 RULES = (
     *(MHA, FUNCTION, SDPA, "torch.nn.Tanh", "torch.einsum", "torch.bmm", "math.fsum"),
-    *("torch.ops.aten._softmax", "torch.no_such.function", "torch.no_such_function"),
+    *(
+        "functools.reduce",
+        "numpy.convolve",
+        "torch.ops.aten._softmax",
+        "torch.no_such.function",
+        "torch.no_such_function",
+    ),
 )
 
 
@@ -111,6 +117,13 @@ TABLE = {
     "an operation of that name": Use("x.softmax(-1)", "torch.ops.aten._softmax"),
     "a function of Python in C": Use("import math; math.fsum([B])", "math.fsum"),
     "taken before": Use("fsum([B])", "math.fsum", before="from math import fsum"),
+    "its part in C": Use("import _functools; _functools.reduce(min, [B])", "functools.reduce"),
+    "a function of numpy": Use("numpy.polymul([1], [1])", "numpy.convolve", before="import numpy"),
+    "loaded again": Use(
+        "importlib.reload(numeric).convolve([1], [1])",
+        "numpy.convolve",
+        before="import importlib; import numpy._core.numeric as numeric",
+    ),
     "within another": Use("torch.einsum('ij->j', x[0, 0])", "torch.einsum"),
     # The checks do not reach these.
     "in a branch": Use("B > 99 and nn.MultiheadAttention(4, 2)", MHA),
