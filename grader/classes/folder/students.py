@@ -95,9 +95,9 @@ def read_students(
             inside = path / assignment.name
             is_there = os.path.isdir(inside) or os.path.islink(inside)
             own = inside if is_there and (is_collected or not _has_code(path)) else path
-            student = _free(found, student, shown)
+            free = _free(found, student, shown)
             when = in_utc(time_of(own)) if is_collected else None
-            found[student] = Found(student, own, submitted=when)
+            found[free] = Found(free, own, notes=_second(student, free), submitted=when)
         elif known and known.name and (is_link or entry.is_file()):
             before = found.get(student, Found(student, path))
             if attempts.setdefault(student, known.attempt) != known.attempt:
@@ -109,9 +109,9 @@ def read_students(
         elif not is_link and (not entry.is_file() or path.suffix.lower() not in _SUFFIXES):
             odd.append(f"{shown} is not a folder, notebook, .py or .zip file.")
         else:
-            is_file = path.suffix.lower() in _SUFFIXES
-            student = _free(found, Path(shown).stem if is_file else student, shown)
-            found[student] = Found(student, path)
+            student = Path(shown).stem if path.suffix.lower() in _SUFFIXES else student
+            free = _free(found, student, shown)
+            found[free] = Found(free, path, notes=_second(student, free))
     found = notes | found
     if not found:
         raise KitError(
@@ -162,6 +162,11 @@ def _free(taken: Container[str], name: str, whole: str) -> str:
     while free in taken:
         free += "'"
     return free
+
+
+def _second(name: str, free: str) -> tuple[str, ...]:
+    """A sentence if `name` was taken, so that a submission counts for `free`."""
+    return () if free == name else (f"Another submission is {name}'s, so this one is {free}'s.",)
 
 
 def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord, Submission]:

@@ -154,6 +154,8 @@ def test_two_of_one_name_are_two_students(tmp_path: Path) -> None:
     (tmp_path / "ann.ipynb").write_text("{}")
     found, _ = read_students(tmp_path, ASSIGNMENT)
     assert [one.student for one in found] == ["ann", "ann.ipynb"]
+    said = "Another submission is ann's, so this one is ann.ipynb's."
+    assert [one.notes for one in found] == [(), (said,)]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are text")
