@@ -114,9 +114,9 @@ class Heap:
         self.room -= len(data)
         if self.room < 0:
             most = _ARCHIVE_CAP >> 20
-            raise SubmissionFileError(f"the submission is larger than {most} MiB")
+            raise SubmissionFileError(f"The submission is larger than {most} MiB")
         if len(self.files) >= FILES_CAP:
-            raise SubmissionFileError(f"the submission has more than {FILES_CAP} .py files")
+            raise SubmissionFileError(f"The submission has more than {FILES_CAP} .py files")
         files = self.notebooks if _is_notebook(name) else self.files
         if files is self.files:
             name, data = f"{name[:-3]}.py", python_bytes(data)

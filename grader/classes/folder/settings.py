@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from grader.classes.folder.ledger import FILE, Ledger, open_ledger
 from grader.command.output import complain
 from grader.read.course_file import FILE_NAME, assignment_named, find_assignment
-from grader.read.workspace import is_workspace, locate_whole_course, nearest_root
+from grader.read.workspace import (
+    installed_course,
+    is_installed,
+    is_workspace,
+    locate_whole_course,
+    nearest_root,
+)
 from grader.types.course import Assignment, Course
 from grader.types.errors import KitError
 
@@ -24,11 +31,8 @@ def course_of(args: argparse.Namespace) -> Course:
 
     Without results, or if that course is no longer there, it is found as for every command.
     """
-    place = None
-    if args.course is None and (args.out / FILE).is_file():
-        with open_ledger(args.out, create=False) as ledger:
-            place = ledger.fact(PLACE)
-    if place is None or not (Path(place) / FILE_NAME).is_file():
+    place = _graded_with(args.out) if args.course is None else None
+    if place is None:
         return locate_whole_course(args.course)
     here = nearest_root(Path.cwd())
     if here is not None and not here.samefile(place) and not is_workspace(here):
@@ -36,7 +40,24 @@ def course_of(args: argparse.Namespace) -> Course:
             f"the course in {place} has graded {args.out}, so it is used and not the one in this "
             "folder; to use another, add --course"
         )
-    return locate_whole_course(Path(place))
+    return locate_whole_course(place)
+
+
+def _graded_with(out: Path) -> Path | None:
+    """The folder of the course that has graded the results in `out`; None if it is not there.
+
+    An installed course is found by its name, because its folder may be that of an older version.
+    """
+    if not (out / FILE).is_file():
+        return None
+    with open_ledger(out, create=False) as ledger:
+        place, name = ledger.fact(PLACE), ledger.fact(COURSE)
+    if place is None or name is None:
+        return None
+    with suppress(KitError):
+        root = Path(place) if place else installed_course(name).root
+        return root if (root / FILE_NAME).is_file() else None
+    return None
 
 
 def expect_assignment(course: Course, ledger: Ledger, assignment: Assignment, out: Path) -> None:
@@ -48,7 +69,7 @@ def expect_assignment(course: Course, ledger: Ledger, assignment: Assignment, ou
             f"{out}: has the results of '{before}': choose another --out for '{assignment.name}'"
         )
     ledger.note(COURSE, course.name)
-    ledger.note(PLACE, str(course.root))
+    ledger.note(PLACE, "" if is_installed(course) else str(course.root))
     ledger.note(ASSIGNMENT, assignment.name)
 
 

@@ -143,6 +143,20 @@ def test_results_are_answered_for_by_the_course_that_graded_them(
     assert main(why) == 0
 
 
+def test_an_installed_course_is_found_by_its_name(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    out, newer = tmp_path / "out", copy_tiny(tmp_path / "newer")
+    monkeypatch.setattr("grader.classes.folder.settings.is_installed", lambda _: True)
+    hand_in(tmp_path / "class", ann=ONE_TOO_FEW)
+    assert grade_class(course, out, tmp_path / "class") == 0
+    named = {"smoothing": newer}
+    monkeypatch.setattr("grader.classes.folder.settings.installed_course", named.__getitem__)
+    monkeypatch.chdir(course)
+    assert main(["class", "--out", str(out), "--why", "ann"]) == 0
+    assert f"the course in {newer.root} has graded" in capsys.readouterr().err
+
+
 def test_a_report_compares_with_an_assignment_before(
     course: Path, tmp_path: Path, capsys: Capture
 ) -> None:

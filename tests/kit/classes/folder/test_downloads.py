@@ -156,7 +156,7 @@ UNREADABLE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a bomb": (lambda: zipped({"a.py": b"\0" * (2 << 20)}), "a.py is larger than 1 MiB"),
     "bombs": (
         lambda: zipped({f"{n}.ipynb": b"\0" * (30 << 20) for n in range(2)}),
-        "the submission is larger than 40 MiB",
+        "The submission is larger than 40 MiB",
     ),
     "many": (lambda: zipped({f"{n}.py": b"" for n in range(300)}), r"has more than 200 \.py files"),
     "LZMA": (
