@@ -137,19 +137,17 @@ def _parameter(arg: ast.arg, default: str, whole: str, has_arrays: bool) -> Valu
     value = _value(arg.arg, arg.annotation, whole, has_arrays)
     if arg.annotation is not None:
         return Value(value.name, value.type, value.axes, default)
-    literal = type(ast.literal_eval(default)).__name__ if _is_literal(default) else ""
-    kind = literal if literal in PLAIN else ""
-    if not default and _COUNT.fullmatch(arg.arg):
-        kind = "int"
+    kind = _plain_type(default) if default else "int" if _COUNT.fullmatch(arg.arg) else ""
     return Value(arg.arg, kind or value.type, None, default)
 
 
-def _is_literal(code: str) -> bool:
+def _plain_type(code: str) -> str:
+    """The name of a literal's type; "" if the code is none, or is not plain."""
     try:
-        ast.literal_eval(code)
+        name = type(ast.literal_eval(code)).__name__
     except (SyntaxError, ValueError):
-        return False
-    return True
+        return ""
+    return name if name in PLAIN else ""
 
 
 def _value(name: str, annotation: ast.expr | None, whole: str, has_arrays: bool) -> Value:

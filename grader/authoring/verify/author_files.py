@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -128,11 +128,10 @@ def _stub_problems(stage: Stage) -> list[str]:
             begun = has_work(present.decode(errors="replace"), stub)
             advice = f"run grade stubs{f' {stage.slug} --force' if begun else ''}"
             problems.append(f"{place}: does not match the solution: {advice}")
-    secrets = solution_lines(stage)
     words = words_of(stub)
     text = "\n".join(words.get(number, "") for number in range(stub.count("\n") + 1))
     given = {stage.place(stage.exercise_file): text.encode()}
-    return problems + _leaks(given, secrets, solution_values(stage))
+    return problems + _leaks(stage, given)
 
 
 def unreadable(stage: Stage) -> Iterator[str]:
@@ -155,33 +154,32 @@ def _hint_problems(stage: Stage, is_broken: bool) -> list[str]:
     ]
     if is_broken or not stage.solution_file.is_file():
         return long
-    given = {place: above_last_rung(stage).encode()}
-    return long + _leaks(given, solution_lines(stage), solution_values(stage))
+    return long + _leaks(stage, {place: above_last_rung(stage).encode()})
 
 
-def _leaks(
-    given: dict[str, bytes], lines: Mapping[str, str], values: Mapping[str, str]
-) -> list[str]:
-    """A message for each line that gives away a line or a value of the solution."""
-    found = leaks(given, lines)
+def _leaks(stage: Stage, given: dict[str, bytes]) -> list[str]:
+    """A message for each line of `given` that gives away a line or a value of the solution."""
+    found = leaks(given, solution_lines(stage))
     there = {(leak.file, leak.line) for leak in found}
-    more = [leak for leak in revealed_values(given, values) if (leak.file, leak.line) not in there]
+    values = revealed_values(given, solution_values(stage))
+    more = [leak for leak in values if (leak.file, leak.line) not in there]
     return [str(leak) for leak in [*found, *more]]
 
 
 def _hidden(stage: Stage, file: Path) -> Iterator[str]:
     """A message for each function or class that a later one of the same name hides."""
     lines: dict[str, int] = {}
-    for node in _tree(file).body:
-        if isinstance(node, (_Function, ast.ClassDef)) and node.name != "_":
-            if node.name in lines and not _is_overloaded(node):
+    for node in tree_of(file).body:
+        if not isinstance(node, (_Function, ast.ClassDef)):
+            continue
+        if node.name != "_" and not _is_overloaded(node):
+            if node.name in lines:
                 at = f"{stage.place(file)}:{node.lineno}"
                 yield f"{at}: {node.name} hides the one in line {lines[node.name]}: rename one"
-            if not _is_overloaded(node):
-                lines[node.name] = node.lineno
+            lines[node.name] = node.lineno
 
 
-def _tree(file: Path) -> ast.Module:
+def tree_of(file: Path) -> ast.Module:
     """The syntax tree of a file; an empty one if it cannot be read, which is reported elsewhere."""
     try:
         return ast.parse(file.read_bytes())
@@ -196,7 +194,7 @@ def _is_overloaded(node: _Function | ast.ClassDef) -> bool:
 def _check_titles(stage: Stage) -> Iterator[str]:
     """Faults of the checks' titles; a file that is not valid Python is reported elsewhere."""
     place = stage.place(stage.check_file)
-    for node in _tree(stage.check_file).body:
+    for node in tree_of(stage.check_file).body:
         if not isinstance(node, _Function) or not node.name.startswith("test_"):
             continue
         at = f"{place}:{node.lineno}: {node.name}"
@@ -214,7 +212,7 @@ def _swapped(stage: Stage) -> Iterator[str]:
 
     The learner would read their own result as what was expected.
     """
-    tree = _tree(stage.check_file)
+    tree = tree_of(stage.check_file)
     fixtures = {each.name for each in tree.body if isinstance(each, _Function)}
     for check in tree.body:
         if not isinstance(check, _Function) or not check.name.startswith("test_"):
@@ -234,7 +232,7 @@ def _swapped(stage: Stage) -> Iterator[str]:
 
 def _in_vain(stage: Stage) -> Iterator[str]:
     """A message for each call that never runs for a right answer, and each assert of a tuple."""
-    for node in ast.walk(_tree(stage.check_file)):
+    for node in ast.walk(tree_of(stage.check_file)):
         at = f"{stage.place(stage.check_file)}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple):
             yield f"{at}: asserts a tuple, which is always true: remove the parentheses"
@@ -318,7 +316,7 @@ def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stag
     for stage in stages:
         known = {stage.slug, *(earlier.slug for earlier in course.required(stage))}
         lacks: dict[str, int] = {}
-        for node in ast.walk(_tree(stage.solution_file)):
+        for node in ast.walk(tree_of(stage.solution_file)):
             for name in _imported(node):
                 own = {alias.name for alias in getattr(node, "names", ())} - {"*"}
                 if name in entries.keys() - known:
@@ -343,7 +341,7 @@ def not_of_its_own(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[St
             (stage.check_file, "a check uses a solution: write a reference of its own"),
             (stage.misconceptions_file, "a misconception uses a solution: write here what it uses"),
         ):
-            for node in ast.walk(_tree(file)):
+            for node in ast.walk(tree_of(file)):
                 if slugs & set(_imported(node)) or any(map(_is_in_solutions, _path_parts(node))):
                     yield stage, f"{stage.place(file)}:{getattr(node, 'lineno', 0)}: {told}"
                     break

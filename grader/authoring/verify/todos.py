@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.authoring.verify.author_files import files_of
+from grader.authoring.verify.author_files import files_of, tree_of
 from grader.authoring.verify.types import Todo
 from grader.read.course_file import FILE_NAME
 from grader.types.course import Stage
@@ -30,14 +30,9 @@ def stage_todos(stage: Stage) -> tuple[Todo, ...]:
 
 def is_unwritten(file: Path) -> bool:
     """Whether a file still raises NotImplementedError where a to-do says that code is missing."""
-    try:
-        data = file.read_bytes()
-        nodes = list(ast.walk(ast.parse(data)))
-    except (OSError, SyntaxError, ValueError):
-        return False
-    raised = [node.exc for node in nodes if isinstance(node, ast.Raise)]
+    raised = [node.exc for node in ast.walk(tree_of(file)) if isinstance(node, ast.Raise)]
     missing = any(isinstance(exc, ast.Name) and exc.id == "NotImplementedError" for exc in raised)
-    return missing and any(True for _ in _todos("", data))
+    return missing and any(True for _ in _todos("", file.read_bytes()))
 
 
 def _todos(place: str, data: bytes) -> Iterator[Todo]:

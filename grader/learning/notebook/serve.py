@@ -164,19 +164,12 @@ class _Service:
             "this cell" if cell.number == graded else f"cell [{cell.number}]" for cell in cells
         ]
         report = replace(_renamed(report, names), notes=(*notes, *report.notes))
-        aids = {}
+        aids, beside = {}, {}
         for stage, result in zip(stages, report.stages, strict=True):
             go_on(None)
-            if len(stages) > 1 and result.status is not Status.FAILED:
-                continue  # its line of the scoreboard is enough
-            aids[stage.slug] = StageAids(
-                _hints(stage), self._heatmap(engine, stage, result, submission)
-            )
-        beside = {
-            result.slug: aids_html(result, aids[result.slug])
-            for result in report.stages
-            if result.slug in aids
-        }
+            if len(stages) == 1 or result.status is Status.FAILED:  # else the scoreboard is enough
+                aid = StageAids(_hints(stage), self._heatmap(engine, stage, result, submission))
+                aids[stage.slug], beside[stage.slug] = aid, aids_html(result, aid)
         return {
             "report": to_json(report),
             "html": verdict_html(report, beside),

@@ -16,7 +16,6 @@ from grader.learning.pictures.types import (
     Axis,
     Block,
     Number,
-    Stop,
     Trace,
     TracedCurves,
     TracedHeatmap,
@@ -90,13 +89,12 @@ def trace_screen(
 def stop_screen(page: Page, trace: Trace, *, offers: bool = True) -> Iterator[Text]:
     """Only why a trace ended early and, with `offers`, what to type next."""
     yield Text()
-    if trace.stop is not None:
-        name, why = _stopped(trace.stop)
-        yield from page.sentence(
-            Text("The trace ends here: ").append(page.word(name), "bold").append(f" {why}")
-        )
-        if not trace.stop.not_written:
-            yield from page.verbatim(trace.stop.message, _BODY, limit=_STOP_LINES)[0]
+    if (stop := trace.stop) is not None:
+        name = page.word(stop.function or "The example")
+        why = " is not written yet." if stop.not_written else " gave no usable result."
+        yield from page.sentence(Text("The trace ends here: ").append(name, "bold").append(why))
+        if not stop.not_written:
+            yield from page.verbatim(stop.message, _BODY, limit=_STOP_LINES)[0]
         yield Text()
     if trace.to_fix and offers:
         yield from _offers(page, trace.to_fix)
@@ -155,12 +153,6 @@ def _place_of(axes: Sequence[Axis], block: Block) -> str:
 def _last_axes(axes: Sequence[Axis]) -> tuple[Axis | None, Axis | None]:
     """The axes of a table's rows and columns, None if there is no such axis."""
     return (axes[-2] if len(axes) > 1 else None, axes[-1] if axes else None)
-
-
-def _stopped(stop: Stop) -> tuple[str, str]:
-    """Why a trace ended: the function's name and the rest of the sentence."""
-    name = stop.function or "The example"
-    return name, "is not written yet." if stop.not_written else "gave no usable result."
 
 
 def _step(page: Page, step: TracedStep, compared: Compared) -> Iterator[Text]:
