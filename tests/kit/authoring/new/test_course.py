@@ -51,7 +51,8 @@ def test_its_first_stage_is_of_the_library_that_was_named(here: Path, library: s
 
 COMMANDS = [
     *([], ["list"], ["hint"], ["watch"], ["notebook"], ["trace"], ["update"], ["init", "../mine"]),
-    *(["verify"], ["verify", "--mutants"], ["stubs"], ["class", "."], ["certificate"]),
+    *(["verify"], ["verify", "--mutants"], ["stubs"], ["certificate"]),
+    ["class", ".", "--out", "marks"],
     *(["release", what] for what in ("nbgrader", "student", "gradescope", "github")),
 ]
 
