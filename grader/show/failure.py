@@ -57,7 +57,7 @@ def failing_stage(
         return
     below = [*_waiting(page, report, stage), *_next(page, report, stage, traced, missing, repro)]
     below = [Text(), *below] if below else []
-    if len(report.stages) > 1:
+    if len(report.stages) > 1 or not below:
         below.append(Text())
     yield from first_failure(page, report, stage, ROOM - len(below))
     yield from below

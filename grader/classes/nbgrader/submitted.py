@@ -74,7 +74,9 @@ def read_submitted(
     file, others = choose_notebook(folder, name, grade_ids)
     data = b""
     names = names_in(folder)
-    if file is None:
+    if file is None and (why := _why_closed(folder)):
+        notes.append(f"The folder cannot be read: {why}.")
+    elif file is None:
         advice = renaming(each for each in names if _SUFFIX in each)
         advice = f": {advice}" if advice else ""
         notes.append(
@@ -177,6 +179,15 @@ def names_in(folder: Path) -> list[str]:
         return []
     own = [entry for entry in entries if entry.name not in (_STAMP, _SECRET)]
     return [_called(entry) for entry in own if not is_systems(entry.name)]
+
+
+def _why_closed(folder: Path) -> str:
+    """Why nobody can list a folder; "" for one that can be listed."""
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def _called(entry: os.DirEntry[str]) -> str:

@@ -45,6 +45,18 @@ def test_else_the_one_that_has_most_of_its_cells(tmp_path: Path) -> None:
     assert found.notes == (f"{said}, and 2 other notebooks were not.",)
 
 
+def test_a_folder_that_is_closed_to_us_is_not_called_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(folder: Path) -> None:
+        raise PermissionError(13, "Permission denied", folder)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    assert read_submitted(tmp_path, "ann", "birds").notes == (
+        "The folder cannot be read: Permission denied.",
+    )
+
+
 STUB, ANSWER = "def bird():\n    raise NotImplementedError()\n", "def bird():\n    return 1\n"
 
 
