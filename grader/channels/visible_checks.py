@@ -8,8 +8,9 @@ import symtable
 from collections.abc import Collection, Iterable, Iterator
 
 from grader.read.course_file import FILE_NAME
+from grader.read.faults import fault_of
 from grader.types.course import Stage
-from grader.types.errors import CourseError, close_to, located
+from grader.types.errors import CourseError, close_to
 
 _CHECK = "test_"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -28,7 +29,7 @@ def visible_checks(source: str, stage: Stage) -> str:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as error:
-        raise CourseError(located(error, {"<unknown>": place})) from None
+        raise CourseError(fault_of(error, {"<unknown>": place})) from None
     checks = [
         node.name.removeprefix(_CHECK)
         for node in tree.body

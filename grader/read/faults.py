@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -32,7 +33,7 @@ def author_module(stage: Stage, file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         places = {str(each): stage.place(each) for each in (file, *shared)}
-        raise CourseError(located(error, places)) from error
+        raise CourseError(fault_of(error, places)) from error
     finally:
         sys.path.remove(str(file.parent))
         for each in file.parent.glob("*.py"):  # a stage has that name, or a file of another course
@@ -44,6 +45,11 @@ def author_module(stage: Stage, file: Path) -> ModuleType:
 def shared_files(file: Path) -> list[Path]:
     """The modules beside an author's file that several stages share: their names begin with _."""
     return sorted(file.parent.glob("_[a-z]*.py"))
+
+
+def fault_of(error: BaseException, places: Mapping[str, str]) -> str:
+    """An error in an author's file as one line; see `located`."""
+    return located(error, places, sys.modules)
 
 
 def undefined(error: AttributeError) -> str:

@@ -91,7 +91,7 @@ class _Loop:
         call = getattr(report, "call", None)  # pytest removes it afterwards
         error = call.excinfo.value if call else None
         places = {str(file): report.nodeid for file in self._files}
-        fault = located(error.__cause__ or error, places) if error else ""
+        fault = located(error.__cause__ or error, places, sys.modules) if error else ""
         if fault.startswith(report.nodeid):
             return fault
         reason = report.longreprtext.strip().splitlines()[-1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -58,7 +59,7 @@ def solution_at_hand(course: Course, stage: Stage) -> Iterator[Callable[[str], A
             found = stack.enter_context(at_hand(solution_files(course), stage))
         except Exception as error:  # noqa: BLE001 - a solution that is broken may raise anything
             places = {each.file_name: each.place(each.solution_file) for each in course.stages}
-            fault = located(error, places)
+            fault = located(error, places, sys.modules)
             raise CourseError(f"{fault}: fix the solution first") from None
         yield found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,11 +37,11 @@ def close_to(word: str, known: Iterable[str]) -> str:
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 
-def located(error: BaseException, places: Mapping[str, str]) -> str:
+def located(error: BaseException, places: Mapping[str, str], modules: Mapping[str, object]) -> str:
     """An error in an author's file as one line: place and fault.
 
     `places` maps the interpreter's names of files to names for people; the message names the last
-    of these files in the traceback.
+    of these files in the traceback. `modules` are those that are imported, by name.
     """
     place, words = "", str(error)
     traceback = error.__traceback__
@@ -56,7 +55,7 @@ def located(error: BaseException, places: Mapping[str, str]) -> str:
     first = words.strip().partition("\n")[0]
     unmet = _NOT_THERE.match(first)
     if unmet:  # replaces Python's own advice, which is there from 3.12 on, and its path
-        first = unmet[0] + close_to(unmet[1], dir(sys.modules.get(unmet[2])))
+        first = unmet[0] + close_to(unmet[1], dir(modules.get(unmet[2])))
     return f"{place}{type(error).__name__}{': ' if first else ''}{first}"
 
 

@@ -19,6 +19,7 @@ from grader.learning.notebook.builder import notebook
 from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.misconceptions import Misconception
+from grader.read.faults import fault_of
 from grader.read.misconceptions import read_known
 from grader.read.stubs import read_stub
 from grader.show.html import markdown_html
@@ -26,7 +27,7 @@ from grader.show.scoreboard import footnotes, scoreboard
 from grader.show.screen import MARGIN, Page, Screen, screen
 from grader.show.terminal import explanation
 from grader.types.course import Assignment, Course, Stage
-from grader.types.errors import KitError, located
+from grader.types.errors import KitError
 from grader.types.report import Report
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def preview(
         try:
             yield from make()
         except Exception as error:  # noqa: BLE001 - an author's file may raise anything
-            words = str(error) if isinstance(error, KitError) else located(error, places)
+            words = str(error) if isinstance(error, KitError) else fault_of(error, places)
             yield Part(group, "not yet", _sentence(words))
 
 

@@ -19,6 +19,7 @@ from grader.authoring.verify.runs import import_libraries
 from grader.authoring.verify.todos import is_unwritten
 from grader.diagnosis.replies import Read
 from grader.misconceptions import Misconception
+from grader.read.faults import fault_of
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import parameters, read_source
 from grader.run.facts import FINE
@@ -27,7 +28,7 @@ from grader.run.solutions import at_hand
 from grader.run.stopping import Stopped, stopped_after
 from grader.run.under_check import StageUnderCheck
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError, located
+from grader.types.errors import KitError
 
 if TYPE_CHECKING:
     from grader.run.session import Checks
@@ -59,7 +60,7 @@ def suggest(
         try:
             return _Suggesting(course, stage, checks, progress).all()
         except Exception as error:
-            fault = located(error, {stage.file_name: place})
+            fault = fault_of(error, {stage.file_name: place})
             is_its_own = fault.startswith(place) or isinstance(error, (ImportError, AttributeError))
             if isinstance(error, KitError) or not is_its_own:
                 raise

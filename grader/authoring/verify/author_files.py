@@ -21,11 +21,11 @@ from grader.channels.leaks import (
 from grader.channels.student_copy import stage_files
 from grader.learning.hints.ladder import above_last_rung, read_hints
 from grader.learning.predict.questions import read_predictions
-from grader.read.faults import shared_files
+from grader.read.faults import fault_of, shared_files
 from grader.read.stubs import has_work, read_stub, same_but_for_words
 from grader.read.workspace import installed_roots
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, located
+from grader.types.errors import CourseError, KitError
 from grader.types.text import listed
 
 LONGEST_TITLE = 72  # characters of a check's title: one line of the learner's screen
@@ -141,7 +141,7 @@ def unreadable(stage: Stage) -> Iterator[str]:
             try:
                 compile(file.read_bytes(), str(file), "exec")
             except (SyntaxError, ValueError) as error:
-                yield located(error, {str(file): stage.place(file)})
+                yield fault_of(error, {str(file): stage.place(file)})
 
 
 def _hint_problems(stage: Stage, is_broken: bool) -> list[str]:

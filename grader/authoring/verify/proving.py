@@ -20,8 +20,9 @@ from grader.authoring.verify.types import CheckProof
 from grader.authoring.verify.wrong_answers import WrongAnswers
 from grader.learning.hints.ladder import read_hints
 from grader.misconceptions import Known, Way
+from grader.read.faults import fault_of
 from grader.read.misconceptions import read_known
-from grader.types.errors import CourseError, located
+from grader.types.errors import CourseError
 from grader.types.text import listed
 
 FEWEST_ACCEPTED, FEWEST_ACCEPTED_BONUS = 6, 3
@@ -83,7 +84,7 @@ class StageProving:
             draft.problems.append(f"the solution {error}")
         except Stopped as error:
             places = {str(stage.check_file): stage.place(stage.check_file)}
-            draft.problems.append(located(error, places))
+            draft.problems.append(fault_of(error, places))
         else:
             self._conclude()
 
@@ -109,7 +110,7 @@ class StageProving:
         except CourseError as error:
             self._draft.problems += str(error).split("\n")
         except Stopped as error:
-            self._draft.problems.append(located(error, {str(file): self._stage.place(file)}))
+            self._draft.problems.append(fault_of(error, {str(file): self._stage.place(file)}))
         else:
             return self._with_hints(known)
         self._knows = False

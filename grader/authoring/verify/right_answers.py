@@ -12,10 +12,10 @@ from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.examples import Examples
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds
 from grader.authoring.verify.solution_runs import SolutionRuns, both_sides
-from grader.read.faults import undefined
+from grader.read.faults import fault_of, undefined
 from grader.read.stubs import read_stub
 from grader.run.facts import FINE
-from grader.types.errors import CourseError, close_to, located
+from grader.types.errors import CourseError, close_to
 from grader.types.report import Outcome, Status
 from grader.types.submission import Submission
 
@@ -116,7 +116,7 @@ class RightAnswers:
         except CourseError as error:
             return [str(error)]
         except Stopped as error:
-            return [located(error, {str(file): place})]
+            return [fault_of(error, {str(file): place})]
         steps = [part for part in trace.parts if isinstance(part, TracedStep)]
         says = [f"step '{step.name}': {step.misfit}" for step in steps if step.misfit]
         says += [trace.stop.message] if trace.stop else []
@@ -182,7 +182,7 @@ class RightAnswers:
             problems.append(f"{place}: {error}")
             return
         except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
-            fault = located(error, {stage.file_name: place})
+            fault = fault_of(error, {stage.file_name: place})
             if not fault.startswith(place):
                 what = undefined(error) if isinstance(error, AttributeError) else error
                 fault = f"{place}: {what}"

@@ -24,12 +24,12 @@ from grader.authoring.verify.memory import Memory, base_of
 from grader.authoring.verify.proving import Progress, StageProving
 from grader.authoring.verify.runs import CheckRuns, Seeds, import_libraries
 from grader.authoring.verify.types import CourseProof
-from grader.read.faults import undefined
+from grader.read.faults import fault_of, undefined
 from grader.read.misconceptions import read_known
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, located
+from grader.types.errors import CourseError
 
 if TYPE_CHECKING:
     from grader.run.session import Checks
@@ -203,7 +203,7 @@ def _solution_faults(
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
-            fault = located(error, places)
+            fault = fault_of(error, places)
             if isinstance(error, AttributeError) and not fault.startswith("solutions/"):
                 fault = f"{places[stage.file_name]}: {undefined(error)}"
             if isinstance(error, ImportError) and _BY_FOLDER.match(str(error)):
@@ -231,7 +231,7 @@ def _unrun(course: Course, draft: Draft, files: Mapping[str, bytes]) -> Iterator
     except CourseError as error:
         yield from str(error).split("\n")
     except Stopped as error:
-        yield located(error, {str(file): stage.place(file)})
+        yield fault_of(error, {str(file): stage.place(file)})
     is_blocked = any(problem.startswith(_BLOCKED) for problem in draft.problems)
     for file in [] if is_blocked else accepted_files(stage):
         place = stage.place(file)
@@ -242,7 +242,7 @@ def _unrun(course: Course, draft: Draft, files: Mapping[str, bytes]) -> Iterator
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
-            yield located(error, {stage.file_name: place})
+            yield fault_of(error, {stage.file_name: place})
 
 
 def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks], None]) -> None:

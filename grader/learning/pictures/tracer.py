@@ -21,6 +21,7 @@ from grader.learning.pictures.types import (
     TracedHeatmap,
     TracedStep,
 )
+from grader.read.faults import fault_of
 from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.failures import AnswerError
 from grader.run.importing import Import
@@ -31,7 +32,7 @@ from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter
 from grader.tracing import Curves, Heatmap, Step
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, located
+from grader.types.errors import CourseError, KitError
 from grader.types.submission import Submission
 
 _BLOCKS, _PLACES = 8, 16  # the most tables of a tensor, and the most rows and columns of each
@@ -113,7 +114,7 @@ class ExampleRun:
             # A strange answer can break the example anywhere. Before the first answer, the
             # mistake is the author's.
             if not self._functions.has_answered:
-                raise CourseError(located(error, {str(self._file): self._place})) from error
+                raise CourseError(fault_of(error, {str(self._file): self._place})) from error
             what = f"{type(error).__name__}: {error}"
             stop = self._functions.stop(f"The example cannot continue with this result: {what}")
         finally:
