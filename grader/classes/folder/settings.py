@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +55,8 @@ def _graded_with(out: Path) -> Path | None:
         place, name = ledger.fact(PLACE), ledger.fact(COURSE)
     if place is None or name is None:
         return None
-    with suppress(KitError):
+    with suppress(KitError, ValueError):
+        place = json.loads(place)
         root = Path(place) if place else installed_course(name).root
         return root if (root / FILE_NAME).is_file() else None
     return None
@@ -69,7 +71,8 @@ def expect_assignment(course: Course, ledger: Ledger, assignment: Assignment, ou
             f"{out}: has the results of '{before}': choose another --out for '{assignment.name}'"
         )
     ledger.note(COURSE, course.name)
-    ledger.note(PLACE, "" if is_installed(course) else str(course.root))
+    place = "" if is_installed(course) else str(course.root)
+    ledger.note(PLACE, json.dumps(place))  # a path need not be text that SQLite stores
     ledger.note(ASSIGNMENT, assignment.name)
 
 

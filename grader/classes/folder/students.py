@@ -79,8 +79,7 @@ def read_students(
     odd = []
     for entry in entries:
         path = Path(entry.path)
-        # macOS writes é as two characters, and tables and course.toml as one.
-        shown = normalize("NFC", name_in_text(Path(entry.name)))
+        shown = student_name(entry.name)
         if is_left_out(entry.name):
             if not is_systems(entry.name):
                 odd.append(f"{shown} {_PROGRAMS}")
@@ -125,6 +124,14 @@ def read_students(
             for name, one in found.items()
         }
     return sorted(found.values(), key=lambda one: one.student), odd
+
+
+def student_name(name: str) -> str:
+    """The name of a file or folder, or one that was typed, as text on one line.
+
+    macOS writes é as two characters, and tables and course.toml as one.
+    """
+    return normalize("NFC", name_in_text(Path(name)))
 
 
 def _entries(folder: Path, assignment: Assignment) -> list[os.DirEntry[str]]:

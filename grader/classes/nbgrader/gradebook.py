@@ -212,7 +212,8 @@ def _rows(
     db: sqlite3.Connection, kinds: Sequence[tuple[type, ...]], sql: str, *values: str
 ) -> list[tuple[Any, ...]]:
     """The rows found. Checks each value's type, because SQLite stores any type in any column."""
-    rows: list[tuple[Any, ...]] = db.execute(sql, values).fetchall()
+    text = [value.encode(errors="replace").decode() for value in values]  # one may have been typed
+    rows: list[tuple[Any, ...]] = db.execute(sql, text).fetchall()
     for row in rows:
         for value, kind in zip(row, kinds, strict=True):
             if not isinstance(value, kind):

@@ -10,6 +10,7 @@ from grader.classes.folder.grading import UNSURE
 from grader.classes.folder.ledger import open_ledger
 from grader.classes.folder.results import file_names
 from grader.classes.folder.settings import assignment_of, expect_course, limited
+from grader.classes.folder.students import student_name
 from grader.classes.folder.tables import csv_text
 from grader.classes.folder.versions import read_version
 from grader.classes.grading import with_locked_engine
@@ -42,12 +43,13 @@ from grader.types.errors import KitError
 
 def why(args: argparse.Namespace, course: Course) -> int:
     """Show a student's verdicts, run the last one again, and write the page for the student."""
+    student = student_name(args.why)
     with open_ledger(args.out, create=False, course=course) as ledger:
         expect_course(course, ledger, args.out)
-        entries = list(ledger.history(args.why))
+        entries = list(ledger.history(student))
         if not entries:
             known = ledger.students()
-            raise KitError(f"--why {args.why}: no such student here; {close_name(args.why, known)}")
+            raise KitError(f"--why {student}: no such student here; {close_name(student, known)}")
         last = entries[-1]
         course = limited(args, course, ledger)
         submission = ledger.submission(last.record.content, last.student)
@@ -58,7 +60,7 @@ def why(args: argparse.Namespace, course: Course) -> int:
     if last.report is None or last.report.refusal:
         return 0
     if submission is None:
-        raise KitError(UNSURE.format(student=args.why))
+        raise KitError(UNSURE.format(student=student))
     answer = stored(course, entries, stages)
     is_same_version = last.version == read_version(course)
     if is_same_version or args.what:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
+from unicodedata import normalize
 
 from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.ledger import Ledger
@@ -81,7 +82,11 @@ def read_requests(file: Path) -> list[Asked]:
         )
     records = (dict(zip(header, map(str.strip, row), strict=False)) for row in rows[1:])
     asked = [
-        Asked(cell_text(each.get(student, "")), each.get("stage", ""), each.get("words", ""))
+        Asked(
+            normalize("NFC", cell_text(each.get(student, ""))),  # as `grade class` names students
+            each.get("stage", ""),
+            each.get("words", ""),
+        )
         for each in records
         if any(each.values())
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,23 @@ def test_the_page_is_written_even_if_nobody_reads_the_screen_to_its_end(
     monkeypatch.setattr("grader.classes.why.command.overview", closed)
     assert main([*class_of(TINY.root, out), "--why", "bob"]) == 1
     assert (out / "why" / "bob.html").is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are text")
+def test_a_name_is_the_same_however_it_was_typed(
+    tmp_path: Path, grade: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out, names = tmp_path / "out", ("Zoe\u0308", os.fsdecode(b"\xff"))
+    hand_in(tmp_path / "class", **dict.fromkeys(names, RIGHT))
+    course = copy_tiny(tmp_path / os.fsdecode(b"\xfe")).root
+    assert grade_class(course, out, tmp_path / "class") == 0
+    for name in names:
+        assert "6 / 6" in grade("class", "--out", str(out), "--why", name)
+    write_files(tmp_path, {"asked.csv": f"student\n{names[0]}\n"})
+    assert "1 unchanged" in grade(
+        "class", "--out", str(out), "--requests", str(tmp_path / "asked.csv")
+    )
 
 
 def test_why_of_something_that_is_no_stage_says_so(out: Path, refused: Typed) -> None:
