@@ -49,7 +49,9 @@ def parse_scores(text: str, assignment: str | None, place: str) -> Scores:
             f"{place}: has several assignments: name one with --from: {', '.join(names)}"
         )
     if assignment is not None and assignment not in names:
-        raise KitError(f"{place}: has no assignment '{assignment}', only {', '.join(names)}")
+        known = ", ".join(filter(None, names))
+        there = f", only {known}" if known else ": remove --from"
+        raise KitError(f"{place}: has no assignment '{assignment}'{there}")
     found: dict[str, float] = {}
     seen: set[str] = set()
     max_score: float | None = None

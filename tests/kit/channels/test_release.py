@@ -595,6 +595,11 @@ def test_logins_that_are_one_students_are_left_out_and_named(
         (["--assignment", "Heads"], {"scores": "a\n1\n"}, "no columns 'student_id' and 'score'"),
         (["--assignment", "Heads", "--from", "x"], {}, "has no assignment 'x', only heads"),
         (
+            ["--assignment", "Heads", "--from", "x"],
+            {"scores": "student_id,score\nada,1\n"},
+            "grades.csv: has no assignment 'x': remove --from",
+        ),
+        (
             ["--assignment", "Heads"],
             {"scores": "assignment,student_id,score\na,ada,1\nb,ada,1\n"},
             "has several assignments: name one with --from: a, b",
