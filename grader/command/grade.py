@@ -19,7 +19,13 @@ from grader.read.files import write_whole
 from grader.read.kept import Kept
 from grader.read.progress import remember_results
 from grader.read.renamed import with_present_names
-from grader.read.submission import expect_code, notebook_bytes, read_or_refuse, text_cell_notes
+from grader.read.submission import (
+    beside_notes,
+    expect_code,
+    notebook_bytes,
+    read_or_refuse,
+    text_cell_notes,
+)
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, ProgressError
@@ -100,9 +106,12 @@ def run(args: argparse.Namespace) -> int:
             None if args.json else board.core,
             lanes(None),
         )
+    notes: list[str] = []
     if path.suffix.lower() == ".ipynb" and submission.cells is not None:
         notes = text_cell_notes(notebook_bytes(path), stages)
-        report = replace(report, notes=(*report.notes, *notes))
+    elif not report.refusal and all(s.status is Status.NOT_STARTED for s in report.stages):
+        notes = beside_notes(Path(short_path(path)))
+    report = replace(report, notes=(*report.notes, *notes))
     trouble = ""
     if workspace and memory:
         trouble = _remember(workspace, report, submission, texts)

@@ -139,13 +139,25 @@ def _expect_no_link(folder: Path) -> None:
 def expect_code(found: Submission, path: Path) -> Submission:
     """What was read at `path`. Raises NoSubmissionError for a folder of notebooks or .zip files."""
     if found.is_folder and not found.files and not found.refused:
-        others = {each.suffix.lower(): each for each, _ in reversed([*_walk(path)])}
-        if ".ipynb" in others:
-            advice = f"grade the notebook with `--submission {shlex.quote(str(others['.ipynb']))}`"
+        for notebook in _files_in(path, ".ipynb"):
+            advice = f"grade the notebook with `--submission {shlex.quote(str(notebook))}`"
             raise NoSubmissionError(f"{path}: has no .py files: {advice}")
-        if ".zip" in others:
-            raise NoSubmissionError(f"{path}: has no .py files: unpack {others['.zip'].name} first")
+        for archive in _files_in(path, ".zip"):
+            raise NoSubmissionError(f"{path}: has no .py files: unpack {archive.name} first")
     return found
+
+
+def beside_notes(path: Path) -> list[str]:
+    """A sentence about the first notebook in a folder whose .py files hold no answer yet."""
+    notebooks = _files_in(path, ".ipynb") if path.is_dir() else []
+    return [
+        f"{each.name} was not graded: grade it with --submission {shlex.quote(str(each))}"
+        for each in notebooks[:1]
+    ]
+
+
+def _files_in(folder: Path, suffix: str) -> list[Path]:
+    return [each for each, _ in _walk(folder) if each.suffix.lower() == suffix]
 
 
 def script(shown: str, name: str, data: bytes) -> Submission:

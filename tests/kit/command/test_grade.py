@@ -279,6 +279,14 @@ def test_an_answer_in_a_text_cell_of_a_notebook_is_told(tiny: Path, say: Say) ->
     assert code == 1 and "smooth is in a text cell, which is not run." in shown
 
 
+def test_a_notebook_beside_files_without_answers_is_told(tiny: Path, say: Say) -> None:
+    (tiny / "exercises" / "my.ipynb").write_text('{"cells": []}', encoding="utf-8")
+    told = "my.ipynb was not graded: grade it with --submission exercises/my.ipynb"
+    assert told in say()[1] and told in say("--submission", "exercises")[1]
+    shutil.copytree(tiny / "solutions", tiny / "exercises", dirs_exist_ok=True)
+    assert "was not graded" not in say("--submission", "exercises")[1]
+
+
 def test_a_submission_that_is_not_there(tiny: Path, say: Say) -> None:
     folder = tiny / "notes"
     folder.mkdir()
