@@ -77,7 +77,9 @@ class FusedMultiHeadAttention(nn.Module):
         Everything else is as in MultiHeadAttention: the masks, queries that
         may see no key, dropout on the weights in training mode and the weights
         returned then, the dtype and device of the results, inputs that may be
-        strided views and are not changed.
+        strided views and are not changed. As there, calling
+        nn.MultiheadAttention or torch.nn.functional.multi_head_attention_forward
+        costs all points.
 
         Traps:
         - You cut the same axis twice, into three parts and into heads. The

@@ -296,6 +296,20 @@ def fuse_shares_w_o(mha: Any, num_heads: int) -> nn.Module:
 
 
 @misconception(
+    "fuse_shares_a_weight",
+    replaces="fuse",
+    says="w_o.weight of the fused module is the core module's own tensor, so training one changes "
+    "the other. Copy its numbers: detach() and .data are the same memory, and so is what "
+    "load_state_dict takes with assign=True.",
+    hint=7,
+)
+def fuse_shares_a_weight(mha: Any, num_heads: int) -> nn.Module:
+    fused = _fused(mha, num_heads)
+    fused.w_o.weight = mha.w_o.weight
+    return fused
+
+
+@misconception(
     "fuse_float32",
     replaces="fuse",
     says="The fused module is float32 whatever mha was. Move it to the dtype and device of mha's "

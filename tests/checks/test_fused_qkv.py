@@ -44,6 +44,7 @@ RESULTS = {"the output": OUTPUT, "the weights": WEIGHTS}
 ALONG = {"B": "sequences", "H": "heads", "T": "queries", "Tk": "keys"}
 CORE_LAYERS = ("w_q", "w_k", "w_v", "w_o")
 CORE = """
+import torch
 from torch import nn
 
 
@@ -52,10 +53,13 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         for name in ("w_q", "w_k", "w_v", "w_o"):
             self.add_module(name, nn.Linear(d_model, d_model, bias=bias))
+        for parameter in self.parameters():
+            parameter.grad = torch.ones_like(parameter)
 
     def forward(self, x):
         mixed = self.w_q(x) - 2 * self.w_k(x) + 3 * self.w_v(x)
-        return self.w_o(mixed) * (2 if self.training else 1)
+        keeps = all(p.grad is not None and (p.grad == 1).all() for p in self.parameters())
+        return self.w_o(mixed) * (2 if self.training else 1) * (1 if keeps else 3)
 """
 
 State = Mapping[str, Tensor]
@@ -501,7 +505,19 @@ def test_fuse_leaves(submission: Submission, rand: Rand, training: bool) -> None
     before, gradients = seen()
     output, _ = submission.fuse(mha, H)(x)
     expect_no_constant(output, x=x)
+    assert mha(x).requires_grad, "After fuse, no parameter of the core module can learn"
     after, found = seen()
+    modes = ["training mode", "evaluation mode"]
+    assert not torch.equal(after, before / 2 if training else before * 2), (
+        "fuse changes the mode of the core module\n"
+        f"  expected  {modes[not training]}\n"
+        f"  got       {modes[training]}"
+    )
+    assert not torch.equal(after, before * 3), (
+        "fuse changes the gradients that the core module holds\n"
+        "  expected  the .grad of each parameter as it was\n"
+        "  got       another one, or None"
+    )
     what = "what the core module computes after fuse"
     expect_close(after, before, axes=OUTPUT, rtol=0, atol=0, what=what)
     for name, wanted in gradients.items():
