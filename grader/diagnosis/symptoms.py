@@ -14,6 +14,7 @@ from typing import Any
 
 from grader.diagnosis.relations.finding import relation_of
 from grader.diagnosis.relations.pair import Pair, is_telling
+from grader.diagnosis.relations.single import relation_of_numbers
 from grader.diagnosis.replay import PARAMETERS, Step
 from grader.diagnosis.replies import arrays, equal, read, room, wide
 from grader.diagnosis.starts import other_names, start_symptom
@@ -70,6 +71,10 @@ def symptom_of(
         texts = {each[1] for each in sayings if each}
         text = sayings[0][1] if len(texts) == 1 else _GENERAL.get(sayings[0][0], sayings[0][1])
         return Diagnosis(f"symptom:{sayings[0][0]}", text)
+    numbers = [each.numbers for each in seen]
+    told = relation_of_numbers([each for each in numbers if each]) if all(numbers) else None
+    if told is not None:
+        return Diagnosis(f"symptom:{told[0]}", told[1])
     pairs = [each.pair() for each in seen]
     known = sorted((pair for pair in pairs if pair is not None), key=lambda pair: pair.got.size)
     if len(known) == len(pairs) and known[0].got.size <= _MOST_VALUES:
@@ -239,6 +244,14 @@ class _Seen:
         if nested.shape != tuple(right.shape):
             return ""
         return f"nested {name}" if numpy.allclose(nested, wide(right), *tolerance) else ""
+
+    @property
+    def numbers(self) -> tuple[float, float] | None:
+        """What came and what was expected, if both are plain finite numbers."""
+        assert self._step is not None
+        both = self._step.learner.value, self._step.solution.value
+        kinds = {type(each) for each in both}
+        return both if kinds <= {int, float} and all(map(math.isfinite, both)) else None
 
     def pair(self) -> Pair | None:
         """The first wrong array of the answer, and the right one."""

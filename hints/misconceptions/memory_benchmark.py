@@ -95,6 +95,18 @@ def memory_next_to_nothing(got: int, expected: int, **given: Any) -> bool:
     return expected > 1e5 and 0 <= got < expected / 100 and not in_other_units
 
 
+@symptom(
+    "memory_other_unit",
+    of="peak_bytes",
+    says="Your peak is right in another unit: numbers of 4 bytes, bits, KiB or MiB, for example. "
+    "Return bytes.",
+    hint=5,
+)
+def memory_other_unit(got: float, expected: int, **given: Any) -> bool:
+    units = (0.25, 8, 1 / 2**10, 1 / 2**20, 1e-3, 1e-6)
+    return any(abs(got - expected * unit) <= 0.5 + 0.02 * expected * unit for unit in units)
+
+
 @misconception(
     "memory_sum",
     replaces="peak_bytes",
@@ -212,6 +224,19 @@ def memory_tokens_first(
 
 def _logs(seq_lens: Sequence[float], sizes: Sequence[float]) -> tuple[list[float], list[float]]:
     return [math.log(length) for length in seq_lens], [math.log(size) for size in sizes]
+
+
+@symptom(
+    "exponent_two_bases",
+    of="growth_exponent",
+    says="Your exponent is off by a factor between two kinds of logarithm, such as log and log2. "
+    "Any base will do, but the same for the lengths and the sizes.",
+    hint=6,
+)
+def exponent_two_bases(got: float, expected: float, **given: Any) -> bool:
+    steps = (math.log(2), math.log(10), math.log(10) / math.log(2))
+    factors = (*steps, *(1 / step for step in steps))
+    return any(math.isclose(got, expected * factor, rel_tol=1e-4) for factor in factors)
 
 
 @misconception(

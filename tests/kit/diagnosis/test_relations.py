@@ -10,6 +10,7 @@ import pytest
 
 from grader.diagnosis.relations.finding import relation_of
 from grader.diagnosis.relations.pair import Pair
+from grader.diagnosis.relations.single import relation_of_numbers
 
 Array = Any
 ROOM = (1e-7, 1e-9)
@@ -234,3 +235,24 @@ def test_axes_are_told_by_their_names() -> None:
     relation = relation_of([pair(X.transpose(0, 2, 1), X, axes=("B", "T", "D"))])
     assert relation is not None
     assert "T and D swapped" in relation.text
+
+
+@pytest.mark.parametrize(
+    ("got", "told"),
+    [
+        ([1.0, 0.25, -2.0], "the right one times 0.5"),
+        ([3, 1.5, -3], "the right one plus 1"),
+        ([7, 7.0, 7], "7"),
+        ([0.5, 2.0, -0.25], "1 over the right one"),
+        ([2.0, 0, -4.0], "the right one, rounded to a whole number"),
+        ([2.0, 0.5, 4.0], "the right one without its sign"),
+        ([1.0, 0.25, 2.0], None),
+    ],
+)
+def test_plain_numbers_are_related_over_all_calls(got: list[float], told: str | None) -> None:
+    found = relation_of_numbers(list(zip(got, [2.0, 0.5, -4.0], strict=True)))
+    assert (found and found[1]) == (told and f"Your result is {told}, in each failing call.")
+
+
+def test_two_right_numbers_prove_no_relation() -> None:
+    assert relation_of_numbers([(1.0, 2.0), (2.0, 4.0), (1.0, 2.0)]) is None

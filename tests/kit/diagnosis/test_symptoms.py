@@ -86,6 +86,18 @@ def test_a_symptom_is_told(learner: Function, expected: dict[str, str | None]) -
     assert expected or not found
 
 
+def test_plain_numbers_are_compared_over_all_cases() -> None:
+    def total(n: int) -> Check:
+        def check(submission: Any) -> None:
+            assert submission.share(x_of(4), n) == float(n)
+
+        return check
+
+    facts = recorded({"share": lambda x, n: n / 8}, {"total": [total(n) for n in (2, 3, 4)]})
+    [found] = diagnose(facts, Known(), {"share": lambda x, n: float(n)}.__getitem__).values()
+    assert found.text == "Your result is the right one times 0.125, in each failing call."
+
+
 def marked(id: str) -> Symptom:
     @symptom(id, of="share", says="Your result is the right one for n + 1.")
     def one_more(got: Tensor, expected: Tensor, x: Tensor, n: int) -> bool:
