@@ -239,6 +239,20 @@ def flash_not_itself(call: _Call) -> Tensor:
 
 
 @_wrong(
+    "flash_never_itself",
+    says="Your causal leaves out the diagonal, with a mask or without: a token does not see "
+    "itself.",
+    hint=4,
+)
+def flash_never_itself(call: _Call) -> Tensor:
+    if not call.causal:
+        return call.right()
+    allowed = _lower(call.q, call.k, -1)
+    both = allowed if call.mask is None else (call.mask != 0) & allowed
+    return call.right(mask=both, causal=False)
+
+
+@_wrong(
     "flash_scaled_twice",
     says="You scale the queries, and F.scaled_dot_product_attention scales the scores again. "
     "Scale only once.",
@@ -394,6 +408,18 @@ def flash_not_rescaled(got: Tensor, expected: Tensor, call: _Call) -> bool:
     if min(early.numel(), late.numel()) < 2:
         return False
     return bool(right[~seeing].all()) and bool(early.max() < late.min())
+
+
+@_seen(
+    "flash_causal_anyway",
+    says="Your result is what comes out with causal=True, but causal is False here. Only the "
+    "caller knows whether later tokens are to be blocked.",
+    hint=4,
+)
+def flash_causal_anyway(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    scores = _scores(call.q, call.k, call.mask, causal=True)
+    blocked = torch.softmax(scores, -1).nan_to_num() @ call.v.double()
+    return not call.causal and torch.allclose(got.double(), blocked, 1e-3, 1e-5)
 
 
 @_seen(

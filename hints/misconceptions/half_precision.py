@@ -457,7 +457,9 @@ def half_scores(
 
 def _is_result_of(scores: Tensor, got: Tensor, v: Tensor, mask: Tensor | None) -> bool:
     """Whether a result is that of these scores, up to a rounding of the weights and the result."""
-    weights = _softmax(_blocked(scores, mask))
+    scores = _blocked(scores, mask)
+    weights = _softmax(scores)
     want, size = weights @ v.double(), weights @ v.double().abs()
     near = (got.double() - want).abs() <= 1.25 * torch.finfo(v.dtype).eps * size
-    return bool((near | (got.isnan() & want.isnan())).all())
+    maybe = torch.softmax(scores, -1) @ v.double()  # NaN if all of a row is -inf
+    return bool((near | (got.isnan() & maybe.isnan())).all())

@@ -367,6 +367,19 @@ def apply_zero(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 @misconception(
+    "apply_zero_filled",
+    replaces="apply_mask",
+    says="You fill in 0 where attention is blocked. exp(0) is 1, so blocked keys would still get "
+    "weight; only -inf becomes 0 in the softmax.",
+    hint=5,
+)
+def apply_zero_filled(scores: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return scores
+    return scores.masked_fill(mask == 0, 0.0)
+
+
+@misconception(
     "apply_minus_1e9",
     replaces="apply_mask",
     says="You fill in, or add, -1e9. A fully blocked row then looks like any other and gets equal "

@@ -139,6 +139,21 @@ def offset_ignored(seq_len: int, d_k: int, base: float = 10000.0, offset: int = 
     return _angles(seq_len, d_k, base)
 
 
+@symptom(
+    "rope_other_start",
+    of="rope_angles",
+    says="Your angles grow from token to token as they should, but they start at another position. "
+    "The first token is at position offset.",
+    hint=2,
+)
+def other_start(
+    got: Tensor, expected: Tensor, seq_len: int, d_k: int, base: float = 10000.0, offset: int = 0
+) -> bool:
+    start = float(got[0, 0])  # the first pair turns by 1 radian a token
+    started = (start + torch.arange(seq_len))[:, None] * _speeds(d_k, base)
+    return abs(start - offset) > 0.5 and torch.allclose(got.double(), started.double(), 1e-4, 1e-5)
+
+
 @misconception(
     "rope_offset_on_the_angle",
     replaces="rope_angles",
@@ -496,6 +511,18 @@ class NothingTurned(_Base):
 class QueriesOnly(_Base):
     def turned(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.turn(q), k, v
+
+
+@misconception(
+    "rope_keys_only",
+    replaces="RotaryMultiHeadAttention",
+    says="You turn the keys but not the queries, so scores depend on where the key is. Turn both, "
+    "and they depend on the distance.",
+    hint=6,
+)
+class KeysOnly(_Base):
+    def turned(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return q, self.turn(k), v
 
 
 @misconception(

@@ -290,6 +290,17 @@ class FirstQuery(_Base):
 
 
 @misconception(
+    "lens_of_queries_ignored",
+    replaces="ValidLensAttention",
+    says="Lengths for each query, (B, Tq), have no effect: every query looks at all keys.",
+    hint=4,
+)
+class OfQueriesIgnored(_Base):
+    def weights(self, scores: Tensor, lens: Tensor | None) -> Tensor:
+        return super().weights(scores, None if lens is None or lens.dim() > 1 else lens)
+
+
+@misconception(
     "lens_one_too_many",
     replaces="ValidLensAttention",
     says="You let one key too many through. Keys are counted from 0: for length 3, keys 0, 1 and "
