@@ -86,6 +86,16 @@ def test_a_symptom_is_told(learner: Function, expected: dict[str, str | None]) -
     assert expected or not found
 
 
+def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted() -> None:
+    def accepts_the_first(submission: Any) -> None:
+        assert submission.share(x_of(2, 3), 1).shape == (2, 3)
+        assert torch.equal(submission.share(x_of(2, 3), 2), x_of(2, 3) / 2)
+
+    facts = recorded({"share": lambda x, n: x / n + n}, {"last": [accepts_the_first]})
+    [found] = diagnose(facts, Known(), SOLUTION.__getitem__).values()
+    assert found.text == "Your result is the right one plus 2, at every position."
+
+
 def test_plain_numbers_are_compared_over_all_cases() -> None:
     def total(n: int) -> Check:
         def check(submission: Any) -> None:
