@@ -254,11 +254,11 @@ class _Seen:
 
     @property
     def numbers(self) -> tuple[float, float] | None:
-        """What came and what was expected, if both are plain finite numbers."""
+        """What came and what was expected, if both are plain numbers of an ordinary size."""
         assert self._step is not None
         both = self._step.learner.value, self._step.solution.value
         kinds = {type(each) for each in both}
-        return both if kinds <= {int, float} and all(map(math.isfinite, both)) else None
+        return both if kinds <= {int, float} and all(abs(each) < 1e300 for each in both) else None
 
     def pair(self) -> Pair | None:
         """The first wrong array of the answer, and the right one."""
