@@ -12,7 +12,7 @@ from grader.read.submission import is_left_out, read_or_refuse
 from grader.types.errors import NoSubmissionError
 from grader.types.submission import Submission
 
-_LOOK_SECONDS = 0.04  # a look takes a tenth of a millisecond
+_LOOK_SECONDS = 0.02  # a look takes a tenth of a millisecond
 _UNFINISHED_SECONDS = 0.15  # an editor may remove or empty a file before it writes it
 _COARSEST_CLOCK = 3.0  # seconds: a file system may give two writes within it the same stamp
 
