@@ -160,8 +160,8 @@ def _shuffled(ledger: Ledger) -> Callable[[], Iterator[LedgerEntry]]:
 def file_names(students: Iterable[str]) -> dict[str, str]:
     """The start of a file's name for each student.
 
-    It is unique however long the students' names are, also where capitals are the same name, and
-    is no device of Windows'.
+    It is unique however long the students' names are, also on a file system that ignores case.
+    It is never a name that Windows reserves, such as CON.
     """
     names = {student: quote(student, safe=" @+") for student in students}
     taken = Counter(map(str.lower, names.values()))
