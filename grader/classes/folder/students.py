@@ -40,7 +40,7 @@ from grader.types.text import safe_line
 
 _LATE = "Canvas has marked it as late."
 _EARLIER = "It is the last attempt: earlier ones were not graded."
-_PROGRAMS = "has a name that programs use: rename it if a student submitted it."
+_PROGRAMS = "has a name that only programs give: rename it if a student submitted it."
 _SUFFIXES = (".ipynb", ".py", ARCHIVE)
 
 
@@ -173,7 +173,8 @@ def _free(taken: Container[str], name: str, whole: str) -> str:
 
 def _second(name: str, free: str) -> tuple[str, ...]:
     """A sentence if `name` was taken, so that a submission counts for `free`."""
-    return () if free == name else (f"Another submission is {name}'s, so this one is {free}'s.",)
+    note = f"Another submission has the name {name}: this one counts for {free}."
+    return () if free == name else (note,)
 
 
 def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord, Submission]:

@@ -154,7 +154,7 @@ def test_two_of_one_name_are_two_students(tmp_path: Path) -> None:
     (tmp_path / "ann.ipynb").write_text("{}")
     found, _ = read_students(tmp_path, ASSIGNMENT)
     assert [one.student for one in found] == ["ann", "ann.ipynb"]
-    said = "Another submission is ann's, so this one is ann.ipynb's."
+    said = "Another submission has the name ann: this one counts for ann.ipynb."
     assert [one.notes for one in found] == [(), (said,)]
 
 
