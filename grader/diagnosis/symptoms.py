@@ -21,7 +21,7 @@ from grader.diagnosis.starts import other_names, start_symptom
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
 from grader.run.failures import strings
-from grader.run.worker.packing import Unpacker
+from grader.run.worker.packing import Iterated, Unpacker
 from grader.types.report import Diagnosis, Way
 from grader.types.text import listed
 
@@ -201,8 +201,8 @@ class _Seen:
             return "pieces", pieces
         contained = self._contained(learner.value, right.value)
         if contained:
-            kind = contained.replace(" ", "-")
-            return f"inside:{kind}", f"Your result is the right one, but inside a {contained}."
+            kind = contained.partition(" ")[2].replace(" ", "-")
+            return f"inside:{kind}", f"Your result is the right one, but inside {contained}."
         got, want = arrays(learner.value), arrays(right.value)
         if len(got) != len(want) or not want:
             return None
@@ -235,10 +235,10 @@ class _Seen:
         return tuple(name for name, _ in self._fact.axes if sizes == tuple(right.shape))
 
     def _contained(self, value: Any, right: Any) -> str:
-        """The kind of list or tuple that holds the right array, "" if there is none."""
+        """What holds the right array, such as "a list"; "" if nothing does."""
         if not isinstance(value, (list, tuple)) or not hasattr(right, "dtype"):
             return ""
-        name = type(value).__name__
+        name = "an iterator" if isinstance(value, Iterated) else f"a {type(value).__name__}"
         if len(value) == 1 and equal(value[0], right):
             return name
         import numpy
@@ -250,7 +250,8 @@ class _Seen:
         tolerance = room(right)
         if nested.shape != tuple(right.shape):
             return ""
-        return f"nested {name}" if numpy.allclose(nested, wide(right), *tolerance) else ""
+        is_right = numpy.allclose(nested, wide(right), *tolerance)
+        return name.replace(" ", " nested ") if is_right else ""
 
     @property
     def numbers(self) -> tuple[float, float] | None:

@@ -35,6 +35,8 @@ def plain_words(message: str, code: str = "") -> str:
                 text = "is self missing? It is the first parameter of every method"
             if words == "<twice>" and _LAYER.search(code):
                 text += f"; {_TO_A_LAYER}"
+            if words == "<called>" and code:
+                return ""
             if words == "<many>" and _LAYER.search(code):
                 text = _TO_A_LAYER
             if words == "<in_place>" and _PARAMETER.search(code):
@@ -169,6 +171,8 @@ _SHARED = dict(
 <no_start>
     your class has no __init__ with the parameter {}: use the parameter names of the stub, and two
     underscores on each side of init
+<called>
+    the values of the call do not fit its parameters: use the parameters of the stub
 <unknown>
     your function has no parameter {}: use the parameter names of the stub
 <unset>
@@ -311,6 +315,8 @@ CUDA error: device-side assert triggered
     parentheses after a value call it, but a plain {} cannot be called
 ^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16
     no gradient passes through numpy, and it has no bfloat16: stay with tensors
+^[\w.]+\(\) (?:takes \d+ positional|missing \d+ required positional)
+    <called>
 \.__init__\(\) got multiple values for argument '(\w+)'
     <twice>
 \.__init__\(\) got an unexpected keyword argument '(\w+)'

@@ -118,7 +118,7 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
 
 
 def _unreached(name: str, stage: Stage, submission: Submission) -> str:
-    """Why a definition in the text does not define the name; "" if there is none."""
+    """Why the text does not define the name, or what to do."""
     defines = re.compile(rf"^([ \t]*)(def|class) {name}\b", re.MULTILINE)
     deletes = re.compile(rf"^[ \t]*del\b[^#\n]*\b{name}\b", re.MULTILINE)
     text = submission.files.get(submission.script or stage.file_name, b"")
@@ -142,4 +142,7 @@ def _unreached(name: str, stage: Stage, submission: Submission) -> str:
     entries = [entry.name for entry in stage.entry_points]
     own = re.findall(r"^(?:def|class) (\w+)", text.decode("utf-8", "replace"), re.MULTILINE)
     others = [each for each in own if each not in entries]
-    return f"; it defines {listed(others)}" if 0 < len(others) <= _FEW_NAMES else ""
+    if 0 < len(others) <= _FEW_NAMES:
+        return f"; it defines {listed(others)}"
+    is_empty = not any(code.strip("\ufeff \t\r\n") for code in codes)
+    return ": nothing is in it; did you save it?" if is_empty else ": define it as the stub does"

@@ -186,7 +186,7 @@ _LINE = re.compile(r"\(\S+, line \d+\)")
 _CALL = re.compile(r"\n  call {2,}")
 _CODE = re.compile(r" *(\d+) +(.*)")
 _LOOP = re.compile(r" *\d+ +(while|for) ")
-_RETURN = re.compile(r" *\d+ +(return|yield)\b")
+_RETURN = re.compile(r" *\d+ +([^#]*: *)?(return|yield)\b")
 
 
 def essence(check: CheckResult) -> str:

@@ -58,6 +58,10 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
         {"values": "changed", "one": None, "unchanged": "changed", "gradient": "changed"},
     ),
     "another dtype": (lambda x, n: share(x, n).double(), {"values": "dtype", "one": "dtype"}),
+    "a generator": (
+        lambda x, n: (each for each in [share(x, n)]),
+        {"values": "inside:iterator", "one": "inside:iterator"},
+    ),
     "a tuple": (lambda x, n: (share(x, n),), {"values": "inside:tuple", "one": "inside:tuple"}),
     "pieces in a tuple": (
         lambda x, n: share(x, n).unbind(1) if x.ndim == 2 else share(x, n),

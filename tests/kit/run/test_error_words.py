@@ -220,6 +220,14 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "np.dot sums over other axes: matmul and @",
     ),
     "a place": (lambda: X[:, :, 4], "axis 2 has 4 places and no place 4; a slice such as :4"),
+    "too many values": (
+        lambda: first_three(X, X),  # type: ignore[call-arg]
+        "use the parameters of the stub",
+    ),
+    "too few values": (
+        lambda: first_three(),  # type: ignore[call-arg]
+        "use the parameters of the stub",
+    ),
     "a method without self": (
         lambda: Alone().scores(X, X, mask=X),  # type: ignore[call-arg,misc]
         "parameters before mask can take; .* its object, self",

@@ -430,7 +430,10 @@ def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
     "code, shown",
     [
         ("line 4, in fold\n       4  self.wing = 3", "line 4: self.wing = 3"),
-        ("lines 2 to 3, in fold\n       2  if a: return 1\n       3  return 2", "line 3: return 2"),
+        (
+            "lines 2 to 3, in fold\n       2  if a: return 1\n       3  return 2",
+            "lines 2 and 3, which return",
+        ),
         ("lines 2 to 3, in fold\n       2  return max(\n       3  )", "line 2: return max("),
         (
             "lines 2 to 9, in fold\n       3      return 1\n       9  return 2",
