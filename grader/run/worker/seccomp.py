@@ -16,7 +16,7 @@ _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _ALLOWED = """
 read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68,
 preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287, sendfile 40 71,
-copy_file_range 326 285, lseek 8 62, close 3 57, close_range 436 436, dup 32 23, dup2 33 -,
+copy_file_range 326 285, lseek 8 62, close 3 57, dup 32 23, dup2 33 -,
 dup3 292 24, pipe 22 -, pipe2 293 59, eventfd2 290 19, fsync 74 82, fdatasync 75 83,
 ftruncate 77 46, fallocate 285 47,
 stat 4 -, fstat 5 80, lstat 6 -, newfstatat 262 79, statx 332 291, statfs 137 43, fstatfs 138 44,
@@ -43,10 +43,9 @@ getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177, getresuid 118 
 getresgid 120 150, getgroups 115 158, capget 125 90, uname 63 160,
 sysinfo 99 179, getrusage 98 165, getrlimit 97 163, wait4 61 260, waitid 247 95
 """
-# Calls that ordinary programs make get EPERM, which Python turns into a PermissionError. With locks
-# and the page cache of a file that all may read, workers at work side by side could signal.
+# Calls that ordinary programs make get EPERM, which Python turns into a PermissionError.
 _REFUSED = """
-flock 73 32, fadvise64 221 223, mincore 27 232,
+flock 73 32,
 socket 41 198, socketpair 53 199, connect 42 203, bind 49 200, listen 50 201, accept 43 202,
 accept4 288 242, sendmsg 46 211, recvmsg 47 212, sendmmsg 307 269, setsockopt 54 208,
 fork 57 -, vfork 58 -, execve 59 221, execveat 322 281, ptrace 101 117, personality 135 92,
@@ -69,7 +68,7 @@ open 2 -, openat 257 56, ioctl 16 29, fcntl 72 25, prctl 157 167, clone 56 220, 
 tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, sendto 44 206,
 sched_getaffinity 204 123, sched_getparam 143 121, sched_getscheduler 145 120, getpgid 121 155,
 getsid 124 156, getpriority 140 141, clock_gettime 228 113, clock_getres 229 114,
-clock_nanosleep 230 115
+clock_nanosleep 230 115, close_range 436 436
 """
 _FOR_CUDA = """
 ioctl 16 29, memfd_create 319 279, flock 73 32, mlock 149 228, munlock 150 229, mlock2 325 284,
@@ -134,6 +133,7 @@ def _is_null(index: int) -> _Code:
 
 
 _THREAD = 0x00010000  # CLONE_THREAD: a thread of this process, not a child
+_FILES = 0x00000400  # CLONE_FILES: with the same open files; the limit is for each table of them
 _NAMESPACES = 0x7E020000  # CLONE_NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET
 _CHECKS: dict[str, _Code] = {
     "open": _opens_to_write_if_truncating(1),
@@ -145,7 +145,8 @@ _CHECKS: dict[str, _Code] = {
     "fcntl": _one_of(1, 0, 1, 2, 3, 4, 1030),
     # PR_SET_NAME, PR_GET_NAME, PR_SVE_GET_VL, PR_SME_GET_VL, PR_SET_VMA (names memory)
     "prctl": _one_of(0, 15, 16, 51, 64, 0x53564D41),
-    "clone": _masked(0, _THREAD | _NAMESPACES, _THREAD),
+    "clone": _masked(0, _THREAD | _FILES | _NAMESPACES, _THREAD | _FILES),
+    "close_range": _one_of(2, 0, 4),  # CLOSE_RANGE_CLOEXEC, and not a table of its own
     "kill": _one_of(0, _OWN_PID),
     "tgkill": _one_of(0, _OWN_PID),  # abort() and raise()
     "prlimit64": _one_of(0, 0),

@@ -199,9 +199,7 @@ REFUSED = {
     "write where it may read": "open(root + '/open/shared.txt', 'a')",
     "lock a file that others read": "fcntl.flock(open(root + '/open/shared.txt'), fcntl.LOCK_EX)",
     "lock a record of it": "fcntl.lockf(open(root + '/open/shared.txt'), fcntl.LOCK_SH)",
-    "put it out of the page cache": (
-        "os.posix_fadvise(os.open(root + '/open/shared.txt', 0), 0, 0, os.POSIX_FADV_DONTNEED)"
-    ),
+    "open more files in a table of its own": "call(436, 900, 901, 2)",
     "see whether a process is there": "os.getpgid(server)",
     "see its processors": "os.sched_getaffinity(server)",
     "see its priority": "os.getpriority(os.PRIO_PROCESS, server)",
@@ -294,6 +292,7 @@ REFUSED_ONLY = {
     "open by handle": f"call({304 if X86 else 265}, -100, 0, 0)",
     "tkill the server": f"call({200 if X86 else 130}, server, 0)",
     "a number of the future": "call(900)",
+    "a thread with a table of open files of its own": f"call({56 if X86 else 220}, 0x10900, 0)",
 }
 if X86:
     REFUSED["fork by its number"] = "call(57) or libc._exit(0)"
