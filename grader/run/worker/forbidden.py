@@ -25,7 +25,8 @@ from typing import Any
 
 _OPS = "torch.ops.aten."
 _DEVICES = ("CPU", "CUDA", "MPS", "NestedTensorCPU", "NestedTensorCUDA")
-_AUTOGRAD = ("AutogradCPU", "AutogradCUDA", "AutogradMPS", "AutogradNestedTensor")
+# Any other device and subclass of tensors. The second comes into force only after the first.
+_OTHERS = ("CompositeExplicitAutograd", "Autograd")
 _VMAP = "FuncTorchVmapMode"  # torch.vmap takes a composite operation apart before any of these
 
 
@@ -173,7 +174,7 @@ class CallWatch:
                 op = getattr(operation, overload)
                 if has_kernel(op.name(), _COMPOSITE):
                     call = _Noticing(self, name, _composite(op, torch))
-                    for key in (*_DEVICES, *_AUTOGRAD, _VMAP):
+                    for key in (*_DEVICES, *_OTHERS, _VMAP):
                         library.impl(op, _plain(call), key)
                 elif hasattr(torch.library, "get_kernel"):  # from torch 2.9 on
                     for device in _DEVICES:

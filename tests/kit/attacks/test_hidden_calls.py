@@ -61,6 +61,23 @@ CALLS = b"def call(): return torch.nn.functional.multi_head_attention_forward(*[
 KERNEL = (
     "_native_multi_head_attention(*[one] * 3, 4, 2, *map(torch.ones, [(12, 4), 12, (4, 4), 4]))"
 )
+ELSEWHERE = """
+class Elsewhere(torch.Tensor):
+    @staticmethod
+    def __new__(cls, tensor):
+        made = torch.Tensor._make_wrapper_subclass(cls, tensor.shape, device="meta")
+        made.tensor = tensor
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
+        here = [a.tensor if isinstance(a, cls) else a for a in args]
+        made = operation(*here, **kwargs or {})
+        return cls(made) if isinstance(made, torch.Tensor) else made
+
+taken = getattr(torch._C._nn, "scaled_dot_" + "product_attention")
+one = Elsewhere(torch.ones(2, 2, 3, 4))
+"""
 NESTED = "one = torch.nested.nested_tensor([torch.ones({})] * 2)"
 HIDDEN = {
     "getattr": Hidden("getattr(torch.nn, 'Multihead' + 'Attention')(4, 2)"),
@@ -218,6 +235,9 @@ HIDDEN = {
         "torch.vmap(torch.vmap(taken))(one, one, one)",
         SDPA,
         "taken = torch._C._nn.scaled_dot_product_attention\none = torch.ones(2, 2, 2, 3, 4)",
+    ),
+    "a subclass of tensors that are elsewhere": Hidden(
+        "assert taken(one, one, one).tensor.shape[-1] == 4", SDPA, ELSEWHERE
     ),
     "where no room is left to note it": Hidden(
         "for left in range(60): deep(sys.getrecursionlimit() - len(inspect.stack(0)) - left)",
