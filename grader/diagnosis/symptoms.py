@@ -53,41 +53,68 @@ def symptom_of(
     before the kit's.
     """
     seen = [_Seen(fact, steps, solution) for fact, steps in cases]
-    starts = [each.start for each in seen]
-    if starts and None not in starts:
-        found = start_symptom([start for start in starts if start])
-        return found and Diagnosis(f"symptom:{found[0]}", found[1])
-    lacking = [each.lacking for each in seen]
-    if lacking and all(lacking):
+    starts = [each.start for each in seen if each.start is not None]
+    lacking = [each.lacking for each in seen if each.lacking]
+    if not seen:
+        return None
+    if len(starts) == len(seen):
+        return _told(start_symptom(starts))
+    if len(lacking) == len(seen):
         return _lacking(lacking[0])
-    if not seen or not all(each.is_comparable for each in seen):
+    if not all(each.is_comparable for each in seen):
         return None
-    for symptom in own if any(each.is_telling for each in seen) else ():
-        if all(each.has(symptom) for each in seen):
-            return Diagnosis(f"symptom:{symptom.id}", symptom.says, symptom.hint)
-    sayings = [each.beside_the_numbers() for each in seen]
-    ids = {each and each[0] for each in sayings}
-    if sayings[0] is not None and len(ids) == 1:
-        texts = {each[1] for each in sayings if each}
-        text = sayings[0][1] if len(texts) == 1 else _GENERAL.get(sayings[0][0], sayings[0][1])
-        return Diagnosis(f"symptom:{sayings[0][0]}", text)
-    numbers = [each.numbers for each in seen]
-    told = relation_of_numbers([each for each in numbers if each]) if all(numbers) else None
-    if told is not None:
-        return Diagnosis(f"symptom:{told[0]}", told[1])
-    pairs = [each.pair() for each in seen]
-    known = sorted((pair for pair in pairs if pair is not None), key=lambda pair: pair.got.size)
-    if len(known) == len(pairs) and known[0].got.size <= _MOST_VALUES:
-        relation = relation_of(known)
-        if relation is not None:
-            return Diagnosis(f"symptom:{relation.id}", relation.text)
-        if _are_alike(known):
-            text = f"{known[0].what} is the same in each failing call, and the right one is not."
-            return Diagnosis("symptom:same", text)
-    if all(each.changes_arguments for each in seen):
-        return Diagnosis(CHANGED, _IN_PLACE)
-    if len(known) < len(pairs):
+    return (
+        _of_the_author(seen, own)
+        or _beside_the_numbers(seen)
+        or _between_numbers(seen)
+        or _between_arrays(seen)
+        or _changed(seen)
+        or _only_wrong(seen)
+    )
+
+
+def _told(found: tuple[str, str] | None) -> Diagnosis | None:
+    return found and Diagnosis(f"symptom:{found[0]}", found[1])
+
+
+def _of_the_author(seen: Sequence[_Seen], own: Sequence[Symptom]) -> Diagnosis | None:
+    if any(each.is_telling for each in seen):
+        for symptom in own:
+            if all(each.has(symptom) for each in seen):
+                return Diagnosis(f"symptom:{symptom.id}", symptom.says, symptom.hint)
+    return None
+
+
+def _beside_the_numbers(seen: Sequence[_Seen]) -> Diagnosis | None:
+    found = [told for each in seen if (told := each.beside_the_numbers()) is not None]
+    ids, texts = {id for id, _ in found}, {text for _, text in found}
+    if len(found) < len(seen) or len(ids) > 1:
         return None
+    id, text = found[0]
+    return _told((id, text if len(texts) == 1 else _GENERAL.get(id, text)))
+
+
+def _between_numbers(seen: Sequence[_Seen]) -> Diagnosis | None:
+    numbers = [each.numbers for each in seen if each.numbers is not None]
+    return _told(relation_of_numbers(numbers)) if len(numbers) == len(seen) else None
+
+
+def _between_arrays(seen: Sequence[_Seen]) -> Diagnosis | None:
+    pairs = sorted(filter(None, map(_Seen.pair, seen)), key=lambda pair: pair.got.size)
+    if len(pairs) < len(seen) or pairs[0].got.size > _MOST_VALUES:
+        return None
+    relation = relation_of(pairs)
+    if relation is not None:
+        return _told((relation.id, relation.text))
+    text = f"{pairs[0].what} is the same in each failing call, and the right one is not."
+    return _told(("same", text)) if _are_alike(pairs) else None
+
+
+def _changed(seen: Sequence[_Seen]) -> Diagnosis | None:
+    return Diagnosis(CHANGED, _IN_PLACE) if all(each.changes_arguments for each in seen) else None
+
+
+def _only_wrong(seen: Sequence[_Seen]) -> Diagnosis | None:
     only = [alone for each in seen if (alone := each.only_wrong()) is not None]
     if len(only) < len(seen):
         return None
@@ -95,7 +122,7 @@ def symptom_of(
     if any(not set(fewer) <= set(names) for _, fewer in only):
         return None
     text = f"Only {listed(names)} {'is' if len(names) == 1 else 'are'} wrong."
-    return Diagnosis(f"symptom:only-wrong:{place}", text)
+    return _told((f"only-wrong:{place}", text))
 
 
 class _Seen:
