@@ -363,8 +363,8 @@ from partially initialized module '(\w+)'
 ^cannot import name '\w+' from '(\w+)' \(.*(?:python3[.\d]*|Lib|lib-dynload)[/\\]\1\b
     Python's own {0} has no such name; if you have a {0}.py, give it another name
 ^cannot import name '(\w+)' from 'submission'
-    what you submit is one file or notebook, which does not define {}: submit the folder with all
-    your files
+    only one file or notebook is graded here, and it does not define {}: define it there, or submit
+    the folder with all your files
 ^source code (?:string )?cannot contain null bytes
     the file is damaged, or no text: save it again, as plain text in UTF-8
 ^name '(null|true|false)' is not defined

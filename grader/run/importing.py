@@ -113,7 +113,11 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
     hint = f"; it defines {safe(close[0])}: rename it" if close else ""
     hint = hint or _unreached(name, stage, submission)
-    fails = f"\n  And a cell of it fails: {told(cells[0])}" if cells else ""
+    # In a kernel, the learner is working on the cell that ran last; in a file, the first may have
+    # made the others fail.
+    is_last = bool(cells and submission.cells) and cells[-1].get("source") == submission.cells[-1]
+    blamed = cells[-1:] if is_last else cells[:1]
+    fails = "".join(f"\n  And a cell of it fails: {told(cell)}" for cell in blamed)
     return f"{where} does not define {name}{hint}{fails}"
 
 

@@ -55,6 +55,10 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
         "the notebook does not define fold; it defines fald: rename it\n"
         "  And a cell of it fails: Module"
     )
+    typo["source"] = "x = ("
+    notebook = Submission("n", {}, cells=("import google", "x = ("))
+    said = missing_name("fold", {"cells": [mount, typo]}, STAGE, notebook)
+    assert "And a cell of it fails: SyntaxError" in said, "the one that ran last"
     assert said_of_missing(cells=[]).endswith("define fold: nothing is in it; did you save it?")
 
 
