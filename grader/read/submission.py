@@ -107,7 +107,7 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
         path.lstat()
         is_folder = path.is_dir()
     except OSError as error:
-        raise NoSubmissionError(f"{path}: cannot be read: {error.strerror}") from None
+        raise NoSubmissionError(f"{path}: {why_unread(error)}") from None
     if is_folder:
         if not is_own:
             _expect_no_link(path)
@@ -118,7 +118,7 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
                 _expect_no_link(path)
             return _folder(path, below)
         except OSError as error:  # a folder without permission to read
-            raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
+            raise SubmissionFileError(f"{path}: {why_unread(error)}") from None
     suffix = path.suffix.lower()
     if suffix == ".py":
         name = name_in_text(Path(f"{path.stem}.py"))
@@ -129,6 +129,12 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
     raise NoSubmissionError(
         f"{path}: a submission is a folder of .py files, a .py or an .ipynb{advice}"
     )
+
+
+def why_unread(error: OSError) -> str:
+    """What continues the name of a file or folder that cannot be read."""
+    advice = ": change its permissions" if isinstance(error, PermissionError) else ""
+    return f"cannot be read: {error.strerror or error}{advice}"
 
 
 def _expect_no_link(folder: Path) -> None:
@@ -367,7 +373,7 @@ def _entries(folder: Path) -> list[Path]:
     try:
         entries = list(islice(folder.iterdir(), ENTRIES_CAP + 1))
     except OSError as error:
-        raise SubmissionFileError(f"{folder}: cannot be read: {error.strerror}") from None
+        raise SubmissionFileError(f"{folder}: {why_unread(error)}") from None
     if len(entries) > ENTRIES_CAP:
         raise SubmissionFileError(f"{folder}: has more than {ENTRIES_CAP} files")
     return sorted(entries)
@@ -434,7 +440,7 @@ def _regular(path: Path, below: Path | None) -> Iterator[IO[bytes]]:
             raise SubmissionFileError(f"{path}: cannot be read: it is a link") from None
         if error.errno == errno.ENXIO:  # a socket
             raise SubmissionFileError(f"{path}: is not a regular file") from None
-        raise SubmissionFileError(f"{path}: cannot be read: {error.strerror}") from None
+        raise SubmissionFileError(f"{path}: {why_unread(error)}") from None
 
 
 @contextmanager

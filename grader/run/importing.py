@@ -94,8 +94,23 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
     wanted = stage.file_name.lower()
     close = difflib.get_close_matches(wanted, lower, n=1, cutoff=0.7)
     close = close or [name for name in lower if name.endswith(f"/{wanted}")]
-    hint = f"; did you name it {safe(lower[close[0]])}?" if close else ""
+    if close:
+        hint = f"; did you name it {safe(lower[close[0]])}?"
+    else:
+        names = [entry.name for entry in stage.entry_points]
+        found = ((name, _elsewhere(name, stage, submission)) for name in names)
+        hint = next((f": {name}{where}" for name, where in found if where), "")
     return f"There is no file {stage.file_name}{hint}"
+
+
+def _elsewhere(name: str, stage: Stage, submission: Submission) -> str:
+    """Where another file defines the name; "" if none does."""
+    defines = re.compile(rf"^(?:def|class) {name}\b", re.MULTILINE)
+    for other, data in submission.files.items():
+        is_other = other != stage.file_name and other.endswith(".py")
+        if is_other and defines.search(data.decode("utf-8", "replace")):
+            return f" is in {safe(other)}; move it to {stage.file_name}"
+    return ""
 
 
 def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: Submission) -> str:
@@ -115,7 +130,8 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     hint = hint or _unreached(name, stage, submission)
     # In a kernel, the learner is working on the cell that ran last; in a file, the first may have
     # made the others fail.
-    is_last = bool(cells and submission.cells) and cells[-1].get("source") == submission.cells[-1]
+    ran = submission.cells or ("",)
+    is_last = cells[-1:] and cells[-1].get("source") == ran[-1]
     blamed = cells[-1:] if is_last else cells[:1]
     fails = "".join(f"\n  And a cell of it fails: {told(cell)}" for cell in blamed)
     return f"{where} does not define {name}{hint}{fails}"
@@ -138,11 +154,9 @@ def _unreached(name: str, stage: Stage, submission: Submission) -> str:
         return ": `del` deletes it; remove that line"
     if any(_RUNS.search(code) for code in submission.cells or ()):
         return ": %run has no file to run here; put the file's code into a cell"
-    for other, data in submission.files.items():
-        if other != stage.file_name and other.endswith(".py"):
-            found = defines.search(data.decode("utf-8", "replace"))
-            if found and not found[1]:
-                return f": it is in {safe(other)}; move it to {stage.file_name}"
+    elsewhere = _elsewhere(name, stage, submission)
+    if elsewhere:
+        return f": it{elsewhere}"
     entries = [entry.name for entry in stage.entry_points]
     own = re.findall(r"^(?:def|class) (\w+)", text.decode("utf-8", "replace"), re.MULTILINE)
     others = [each for each in own if each not in entries]

@@ -40,6 +40,6 @@ def grade(args: argparse.Namespace, course: Course) -> int:
                 lambda engine: work.grade(engine, students, seed, lanes(args.jobs), tell),
                 unlocked=args.unlocked,
             )
-    shown = summary(args.what, results, seed, work.others, work.nameless)
+    shown = summary(args.what, results, seed, work.others, work.skipped)
     console(args).print(shown, end="")
-    return 1 if work.nameless or any(result.points is None for result in results) else 0
+    return 1 if work.skipped or any(result.points is None for result in results) else 0

@@ -33,9 +33,9 @@ from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
 from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request
 from grader.read.course_file import assignment_named
-from grader.read.files import name_in_text, write_whole
+from grader.read.files import listed_names, name_in_text, write_whole
 from grader.read.progress import make_memory_folder
-from grader.read.submission import parse_cells
+from grader.read.submission import is_systems, parse_cells
 from grader.run.lanes import LaneLost, can_fork
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, SubmissionFileError, writing
@@ -124,23 +124,37 @@ class NbgraderClass:
         ours = {cell_ids(stage, self._notebook.cells)[0] for stage in self.stages}
         graded = (cell.grade_id for cell in self._notebook.cells if cell.points is not None)
         self.others = [name for name in graded if name not in ours]  # cells of no stage
-        self.nameless: list[str] = []  # folders of submitted/ whose names are not a line of text
+        self.skipped: list[str] = []  # a sentence about each submission in the wrong place
 
     def students(self, *, force: bool) -> list[str]:
         """The students who submitted; without `force` only those with an ungraded submission."""
         submitted = self._root / "submitted"
         if not submitted.is_dir():
             raise KitError(f"{submitted}: is not there: type `nbgrader collect` first")
-        found = sorted(
+        entries = [each for each in sorted(submitted.iterdir()) if not is_systems(each.name)]
+        why = {entry.name: self._why_skipped(entry) for entry in entries}
+        self.skipped = [
+            f"{name_in_text(Path('submitted', name))} was skipped: {reason}."
+            for name, reason in why.items()
+            if reason
+        ]
+        there = [each.name for each in entries if _is_there(each / self.assignment)]
+        students = [name for name in there if not why[name]]
+        return [student for student in students if force or not self._is_done(student)]
+
+    def _why_skipped(self, entry: Path) -> str:
+        """Why something in submitted/ is not graded; "" if it is, or if nobody misses it."""
+        own = f"submitted/NAME/{self.assignment}/"
+        if not _is_there(entry / self.assignment):
+            names = listed_names(entry) if entry.is_dir() else [entry.name]
+            is_work = any(name.lower().endswith(".ipynb") for name in names)
+            return f"move the notebook to {own}" if is_work else ""
+        if "\n" in entry.name or not _is_utf8(
             entry.name
-            for entry in submitted.iterdir()
-            if not entry.name.startswith(".") and _is_there(entry / self.assignment)
-        )
-        text = [name for name in found if name == name.encode("utf-8", "ignore").decode()]
-        text = [name for name in text if "\n" not in name]
-        others = sorted({*found} - {*text})  # nbgrader's own commands would end at these
-        self.nameless = [name_in_text(Path("submitted", name)) for name in others]
-        return [student for student in text if force or not self._is_done(student)]
+        ):  # nbgrader's own commands would end there
+            return "its name is not a line of text, so rename it"
+        is_hidden = entry.name.startswith(".")
+        return "nbgrader ignores a name that begins with a dot, so rename it" if is_hidden else ""
 
     def grade(
         self,
@@ -303,6 +317,11 @@ class NbgraderClass:
         plugin = (import_item(chosen) if isinstance(chosen, str) else chosen)(config=config)
         penalty = plugin.late_submission_penalty(student, points, late)
         return None if penalty is None else min(max(float(penalty), 0.0), points)
+
+
+def _is_utf8(name: str) -> bool:
+    """Whether a file's name is text."""
+    return name == name.encode("utf-8", "ignore").decode()
 
 
 def _is_there(folder: Path) -> bool:

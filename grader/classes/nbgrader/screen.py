@@ -18,16 +18,15 @@ def summary(
     results: Sequence[Graded],
     seed: int,
     others: Sequence[str] = (),
-    nameless: Sequence[str] = (),
+    skipped: Sequence[str] = (),
 ) -> Iterator[Text]:
     """How many submissions were graded, their points, and everything unusual.
 
-    `others` are graded cells that belong to no stage of the course, `nameless` the folders whose
-    names are not a line of text.
+    `others` are graded cells that belong to no stage of the course. `skipped` has a sentence about
+    each submission in the wrong place.
     """
-    for folder in nameless:
-        words = "was skipped, because its name is not a line of text: rename it."
-        yield from page.sentence(f"{page.word(folder)} {words}", "yellow")
+    for note in skipped:
+        yield from page.sentence(page.word(note), "yellow")
     if not results:
         name = page.word(assignment)
         yield from page.sentence(f"Nothing new to grade in {name}; --force regrades all.")

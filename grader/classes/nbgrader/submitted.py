@@ -26,6 +26,7 @@ from grader.read.submission import (
     notebook_bytes,
     notebook_cells,
     regular_bytes,
+    why_unread,
 )
 from grader.types.errors import KitError, SubmissionFileError
 from grader.types.submission import IS_A_LINK
@@ -75,7 +76,7 @@ def read_submitted(
     data = b""
     names = names_in(folder)
     if file is None and (why := _why_closed(folder)):
-        notes.append(f"The folder cannot be read: {why}.")
+        notes.append(f"The folder {why}.")
     elif file is None:
         advice = renaming(each for each in names if _SUFFIX in each)
         advice = f": {advice}" if advice else ""
@@ -186,7 +187,7 @@ def _why_closed(folder: Path) -> str:
     try:
         os.scandir(folder).close()
     except OSError as error:
-        return error.strerror or str(error)
+        return why_unread(error)
     return ""
 
 

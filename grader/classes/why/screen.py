@@ -18,11 +18,6 @@ from grader.types.report import Report, Status
 _DIGEST = 12  # letters of a version
 _LINES = 40  # of an input's numbers
 _NAME, _REASON = 60, 500  # cells of a name, of a reason
-_VERDICTS = {
-    Verdict.STANDS: "unchanged",
-    Verdict.CHANGES: "would change",
-    Verdict.CHECK: "to check by hand",
-}
 
 
 @framed
@@ -118,8 +113,8 @@ def replay_outcome(page: Page, answer: Answer) -> Iterator[Text]:
 def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> Iterator[Text]:
     """How many requests stand, and every other one with its reason."""
     counts = ", ".join(
-        f"{sum(each.verdict is verdict for each in decisions)} {words}"
-        for verdict, words in _VERDICTS.items()
+        f"{verdict.value} {sum(each.verdict is verdict for each in decisions)}"
+        for verdict in Verdict
     )
     yield from page.sentence(f"{count(len(decisions), 'request')}: {counts}.")
     for each in decisions:
@@ -127,7 +122,7 @@ def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> It
             yield Text()
             student, stage = (page.word(x, _NAME) for x in (each.asked.student, each.asked.stage))
             line = Text(f"{student} {stage}".strip(), "bold")
-            line.append(f"  {_VERDICTS[each.verdict]}", "default")
+            line.append(f"  {each.verdict.value}", "default")
             yield from page.sentence(line)
             yield from page.wrap(page.word(each.reason, _REASON), MARGIN + 2)
     yield Text()

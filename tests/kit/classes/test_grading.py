@@ -360,15 +360,22 @@ def test_the_command_says_what_was_odd(root: Path, grade: Typed) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are text")
-def test_a_folder_whose_name_is_no_text_keeps_nobody_from_being_graded(
+def test_what_is_not_where_nbgrader_looks_keeps_nobody_from_being_graded(
     root: Path, capsys: Capture
 ) -> None:
-    hand_in(root, "ann", os.fsdecode(b"b\xffb"), "c\nd")
+    hand_in(root, "ann", os.fsdecode(b"b\xffb"), "c\nd", ".eve")
+    for name in ("dan.ipynb", "dan/mine.ipynb", "notes/a.txt", ".DS_Store"):
+        (root / "submitted" / name).parent.mkdir(exist_ok=True)
+        (root / "submitted" / name).touch()
     for count in ("1 submission graded", "Nothing new to grade"):
         assert main(["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME]) == 1
         said = capsys.readouterr().out
         assert r"submitted/b\xffb was skipped" in said and count in said
         assert r"submitted/c\nd was skipped" in said
+        assert "submitted/.eve was skipped: nbgrader ignores a name that begins with a dot" in said
+        for name in ("dan", "dan.ipynb"):
+            assert f"submitted/{name} was skipped: move the notebook to" in said
+        assert said.count("was skipped") == 5
     assert scores(root) == {"ann": POINTS}
 
 

@@ -352,7 +352,9 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     path = write_files(tmp_path, {"a.py": "x"}) / "a.py"
     path.chmod(0)
-    with pytest.raises(SubmissionFileError, match=r"a\.py: cannot be read: Permission denied"):
+    with pytest.raises(
+        SubmissionFileError, match=r"a\.py: cannot be read: Permission denied: change its"
+    ):
         read_submission(path)
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grader.run.importing import import_error, missing_name
+from grader.run.failures import LoadError
+from grader.run.importing import Import, import_error, missing_name
 from grader.run.stopping import Stopped, stopped_after
-from grader.types.course import Stage
+from grader.types.course import EntryPoint, Stage
 from grader.types.submission import Submission
 from grader.types.text import is_unloaded
+from tests.kit.support.checkout import TINY
 
 STAGE = Stage("fold", "Fold", 1, False, (), (), Path())
 timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such timers")
@@ -82,12 +85,24 @@ def test_without_a_similar_name_the_definitions_of_the_file_are_listed() -> None
     file = Submission("n", {"fold.py": b"class Wing: ...\ndef turn(x): ..."})
     said = missing_name("fold", {}, STAGE, file)
     assert said == "fold.py does not define fold; it defines Wing and turn"
+    said = missing_name("fold", {}, STAGE, Submission("n", {"fold.py": b"\xef\xbb\xbf\n"}))
+    assert said == "fold.py does not define fold: nothing is in it; did you save it?"
 
 
 def test_a_definition_in_another_file_is_named() -> None:
     files = {"fold.py": b"x = 1", "a.txt": b"def fold(): ...", "wings.py": b"def fold(): ..."}
     said = missing_name("fold", {}, STAGE, Submission("n", files))
     assert said == "fold.py does not define fold: it is in wings.py; move it to fold.py"
+
+
+def test_of_a_missing_file_the_one_that_has_its_code_is_named() -> None:
+    file = Submission("n", {"all.py": b"x = 1\ndef fold(): ..."})
+    stage = replace(
+        STAGE, entry_points=(EntryPoint("wing", ("any",)), EntryPoint("fold", ("any",)))
+    )
+    with pytest.raises(LoadError) as raised:
+        Import(TINY, stage, file).request()
+    assert str(raised.value) == "There is no file fold.py: fold is in all.py; move it to fold.py"
 
 
 def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:

@@ -140,7 +140,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "an argument of max": (lambda: torch.exp(NONE or X.max(-1)), ".values is the first"),
     "an axis": (lambda: X.softmax(dim=4), "has 4 axes, 0 to 3 or -4 to -1, and no axis 4"),
     "the only axis": (lambda: X[0, 0, 0].softmax(dim=-2), "has one axis, 0 or -1, and no axis -2"),
-    "a file alone": (from_a_file_that_is_not_there, "does not define split: define it there, or submit"),
+    "a file alone": (
+        from_a_file_that_is_not_there,
+        "does not define split: define it there, or submit",
+    ),
     "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
     "a condition of numbers": (lambda: torch.where(torch.ones(5), 0.0, X), "where .* holds Floats"),
     "a mask that is one truth": (

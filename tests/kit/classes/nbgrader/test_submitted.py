@@ -53,7 +53,7 @@ def test_a_folder_that_is_closed_to_us_is_not_called_empty(
 
     monkeypatch.setattr(os, "scandir", closed)
     assert read_submitted(tmp_path, "ann", "birds").notes == (
-        "The folder cannot be read: Permission denied.",
+        "The folder cannot be read: Permission denied: change its permissions.",
     )
 
 

@@ -104,7 +104,7 @@ def test_each_request_gets_a_verdict_and_a_reason(
     file.write_text(REQUESTS, encoding="utf-8")
     assert grade_class(TINY.root, out, "--requests", str(file)) == 1
     shown = capsys.readouterr().out
-    assert "7 requests: 3 unchanged, 0 would change, 4 to check by hand." in shown
+    assert "7 requests: stands 3, changes 0, check 4." in shown
     decisions = rows(out / "decisions.csv")
     assert [row["verdict"] for row in decisions] == ["stands"] * 3 + ["check"] * 4
     assert decisions[0]["words"] == '\'=HYPERLINK("x")'
@@ -139,7 +139,7 @@ def test_a_request_of_many_words_hides_no_other(out: Path, tmp_path: Path, capsy
     file.write_text(f"student,stage\nann,{'x' * 70_000}\n{'y' * 70_000},\nzoe,\n")
     assert grade_class(TINY.root, out, "--requests", str(file)) == 1
     shown = capsys.readouterr().out
-    assert "3 to check by hand." in shown and shown.count("\n") < 40
+    assert "check 3." in shown and shown.count("\n") < 40
     assert [len(row["student"]) for row in rows(out / "decisions.csv")] == [3, 70_000, 3]
 
 
