@@ -72,7 +72,7 @@ def test_a_name_is_the_same_however_it_was_typed(
     for name in names:
         assert "6 / 6" in grade("class", "--out", str(out), "--why", name)
     write_files(tmp_path, {"asked.csv": f"student\n{names[0]}\n"})
-    assert "1 unchanged" in grade(
+    assert "stands 1" in grade(
         "class", "--out", str(out), "--requests", str(tmp_path / "asked.csv")
     )
 
