@@ -41,7 +41,10 @@ gettimeofday 96 169, time 201 -, times 100 153, getrandom 318 278,
 getpid 39 172, getppid 110 173, gettid 186 178, getpgrp 111 -,
 getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177, getresuid 118 148,
 getresgid 120 150, getgroups 115 158, capget 125 90, uname 63 160,
-sysinfo 99 179, getrusage 98 165, getrlimit 97 163, wait4 61 260, waitid 247 95
+sysinfo 99 179, getrusage 98 165, getrlimit 97 163, wait4 61 260, waitid 247 95,
+sched_getaffinity 204 123, sched_getparam 143 121, sched_getscheduler 145 120, getpgid 121 155,
+getsid 124 156, getpriority 140 141, clock_gettime 228 113, clock_getres 229 114,
+clock_nanosleep 230 115
 """
 # Calls that ordinary programs make get EPERM, which Python turns into a PermissionError.
 _REFUSED = """
@@ -65,10 +68,7 @@ add_key 248 217, bpf 321 280, perf_event_open 298 241, io_uring_setup 425 425, u
 # Allowed only with some arguments: see Filter.compiled.
 _CHECKED = """
 open 2 -, openat 257 56, ioctl 16 29, fcntl 72 25, prctl 157 167, clone 56 220, kill 62 129,
-tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, sendto 44 206,
-sched_getaffinity 204 123, sched_getparam 143 121, sched_getscheduler 145 120, getpgid 121 155,
-getsid 124 156, getpriority 140 141, clock_gettime 228 113, clock_getres 229 114,
-clock_nanosleep 230 115, close_range 436 436
+tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, sendto 44 206, close_range 436 436
 """
 _FOR_CUDA = """
 ioctl 16 29, memfd_create 319 279, flock 73 32, mlock 149 228, munlock 150 229, mlock2 325 284,
@@ -110,11 +110,6 @@ def _masked(index: int, mask: int, value: int) -> _Code:
     return (_argument(index), (_AND, 0, 0, mask), (_EQUAL, 1, 0, value), _REFUSE, _ALLOW)
 
 
-def _without(index: int, bits: int) -> _Code:
-    """Allow the call if the argument has none of the bits."""
-    return (_argument(index), (_ANY_BIT, 0, 1, bits), _REFUSE, _ALLOW)
-
-
 def _opens_to_write_if_truncating(index: int) -> _Code:
     """Allow these open flags: O_TRUNC only with O_WRONLY or O_RDWR.
 
@@ -151,14 +146,6 @@ _CHECKS: dict[str, _Code] = {
     "tgkill": _one_of(0, _OWN_PID),  # abort() and raise()
     "prlimit64": _one_of(0, 0),
     "sched_setaffinity": _one_of(0, 0),
-    # Of another process these would tell whether it is there, and how many threads it has.
-    **dict.fromkeys(
-        ("sched_getaffinity", "sched_getparam", "sched_getscheduler", "getpgid", "getsid"),
-        _one_of(0, 0, _OWN_PID),
-    ),
-    "getpriority": _one_of(1, 0, _OWN_PID),
-    # So would a clock with a negative number: that is another process's time.
-    **dict.fromkeys(("clock_gettime", "clock_getres", "clock_nanosleep"), _without(0, 1 << 31)),
     "sendto": _is_null(4),  # send() on a connected socket
 }
 _CUDA_CHECKS: dict[str, _Code] = {

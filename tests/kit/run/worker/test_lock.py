@@ -200,15 +200,6 @@ REFUSED = {
     "lock a file that others read": "fcntl.flock(open(root + '/open/shared.txt'), fcntl.LOCK_EX)",
     "lock a record of it": "fcntl.lockf(open(root + '/open/shared.txt'), fcntl.LOCK_SH)",
     "open more files in a table of its own": "call(436, 900, 901, 2)",
-    "see whether a process is there": "os.getpgid(server)",
-    "see its processors": "os.sched_getaffinity(server)",
-    "see its priority": "os.getpriority(os.PRIO_PROCESS, server)",
-    "see its processor time": "time.clock_gettime(~server << 3 | 2)",
-    "see whether it has a clock": "time.clock_getres(~server << 3 | 2)",
-    "wait for its processor time": (
-        "moment = ctypes.create_string_buffer(16);"
-        f"call({230 if X86 else 115}, ~server << 3 | 2, 1, ctypes.addressof(moment), 0)"
-    ),
     "truncate by opening to read": ("os.open(root + '/open/shared.txt', os.O_RDONLY | os.O_TRUNC)"),
     "truncate by opening for no access": "os.open(root + '/open/shared.txt', 3 | os.O_TRUNC)",
     "truncate": "os.truncate(root + '/open/shared.txt', 5)",
