@@ -290,13 +290,13 @@ def _no_notebook(data: bytes, line: int) -> str:
             advice = "" if ":" in kind else ": submit the notebook's own file"
             return f"is not a notebook but {kind}{advice}"
     if not text:
-        return "is empty"
+        return "is empty: save it and submit it again"
     if _CONFLICT.search(text):
         return "is not a notebook: it has marks of a merge conflict (<<<<<<<, >>>>>>>): resolve it"
     if text.startswith(b"{") and not text.endswith(b"}"):
         return "is not a complete notebook: its end is missing, so save and submit it again"
     where = f"line {line}" if line > 1 else "it"
-    return f"is not a notebook: {where} is not JSON, so Jupyter cannot open it either"
+    return f"is not a notebook: {where} is not JSON; submit one that Jupyter opens"
 
 
 def _old_cells(worksheets: Any) -> list[Any] | None:
@@ -437,7 +437,7 @@ def _regular(path: Path, below: Path | None) -> Iterator[IO[bytes]]:
             os.close(descriptor)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise SubmissionFileError(f"{path}: cannot be read: it is a link") from None
+            raise SubmissionFileError(f"{path}: cannot be read: it is a link; submit the file itself") from None
         if error.errno == errno.ENXIO:  # a socket
             raise SubmissionFileError(f"{path}: is not a regular file") from None
         raise SubmissionFileError(f"{path}: {why_unread(error)}") from None

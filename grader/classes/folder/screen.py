@@ -42,6 +42,7 @@ def class_summary(
     yield from page.sentence(f"{page.word(assignment.name)}: {graded}{in_all}{seed}.")
     if points := tally.points:
         left = f", without the {len(tally.unread)} unreadable" if tally.unread else ""
+        left += ", before late penalties" if tally.late else ""
         words = f"Of {amount(tally.most)} points{left}: median {amount(median(points))}, mean "
         words += f"{amount(mean(points))}, from {amount(min(points))} to {amount(max(points))}."
         yield from page.sentence(words)

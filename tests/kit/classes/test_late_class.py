@@ -55,6 +55,7 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
     assert "Nothing tells when 1 submission came, so it does not count as late." in told
     assert "Extensions for students who are not here: zoe." in told
     assert "Late: 2 submissions. bob, 11 minutes, at no cost" in told
+    assert "before late penalties: median" in told
     # 24 hours after the deadline it is 22:59 there: it is the second day that has begun.
     assert "cas, 1 day 59 minutes: 1.8 points less" in told
     found = gradebook(out)

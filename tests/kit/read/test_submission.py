@@ -438,8 +438,8 @@ OWN = ": submit the notebook's own file"
 @pytest.mark.parametrize(
     "data, said",
     [
-        (b"", "is empty"),
-        (b" \r\n\0\0", "is empty"),
+        (b"", "is empty: save it and submit it again"),
+        (b" \r\n\0\0", "is empty: save it and submit it again"),
         (b"\n<!DOCTYPE html>\n<html>Log in", f"is not a notebook but a web page{OWN}"),
         (b"<HTML><body>", f"is not a notebook but a web page{OWN}"),
         (b"%PDF-1.7\n", f"is not a notebook but a PDF{OWN}"),
@@ -469,7 +469,7 @@ OWN = ": submit the notebook's own file"
         ),
         (
             b'{\n"cells": [],,\n"nbformat": 4\n}',
-            "is not a notebook: line 2 is not JSON, so Jupyter cannot open it either",
+            "is not a notebook: line 2 is not JSON; submit one that Jupyter opens",
         ),
     ],
 )
