@@ -102,7 +102,8 @@ def reasons(change: VerdictChange) -> Iterator[str]:
     old, new = before.version.stages, after.version.stages
     changed = [slug for slug in stages if old.get(slug) != new.get(slug)]
     if changed:
-        yield f"the course has changed {listed(changed)}, or what it needs"
+        needs = "they need" if changed[1:] else "it needs"
+        yield f"the course has changed {listed(changed)}, or what {needs}"
     if before.seed != after.seed:
         yield f"the seed is {after.seed} instead of {before.seed}"
     if before.device != after.device and before.device and after.device:

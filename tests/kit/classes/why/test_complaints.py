@@ -186,7 +186,7 @@ def test_a_request_says_what_a_new_version_would_change(tmp_path: Path, grade: T
 
     grade_class(course, out, "--regrade", "--yes")
     shown = " ".join(grade(*class_of(course, out), "--why", "bob", "moving_average").split())
-    assert "Changed: the course has changed moving_average and smooth, or what it needs." in shown
+    assert "Changed: the course has changed moving_average and smooth, or what they need." in shown
     assert "gained refusal" in shown and "refusal passes now; before: " in shown
 
 
