@@ -32,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
     workspace = locate_workspace(args.course)
     stage = find_stage(workspace.course, args.stage)
     if workspace.course.is_partial:
-        raise KitError("a student's copy has no solutions: `grade hint` still helps")
+        advice = "" if stage.is_exam else ": `grade hint` still helps"
+        raise KitError(f"a student's copy has no solutions{advice}")
     code, hints = read_solution(stage), read_hints(stage)
     found = read_progress(workspace.root)
     known, note = found.progress.stage(stage.slug), found.note

@@ -61,6 +61,8 @@ def test_a_students_copy_tells_what_is_wrong_and_no_more(
     assert main(["hint", "moving_average"]) == 2
     assert "moving_average is part of an exam: there are no hints" in capsys.readouterr().err
     assert main(["hint", "smooth"]) == 0
+    assert main(["solution", "moving_average"]) == 2
+    assert HINT not in capsys.readouterr().err
 
 
 def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
