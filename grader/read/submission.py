@@ -437,7 +437,9 @@ def _regular(path: Path, below: Path | None) -> Iterator[IO[bytes]]:
             os.close(descriptor)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise SubmissionFileError(f"{path}: cannot be read: it is a link; submit the file itself") from None
+            raise SubmissionFileError(
+                f"{path}: cannot be read: it is a link: submit the file itself"
+            ) from None
         if error.errno == errno.ENXIO:  # a socket
             raise SubmissionFileError(f"{path}: is not a regular file") from None
         raise SubmissionFileError(f"{path}: {why_unread(error)}") from None
