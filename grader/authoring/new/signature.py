@@ -22,6 +22,7 @@ _COUNT = re.compile(
     r"(n|num|max|min)_\w+|d_\w+|\w+_(len|size|dim|count)|n|dim|axis|size|length|offset"
 )
 _ARRAYS = ("Tensor", "ndarray")
+_AS_IN_COURSE_TOML = {"any": "Any", "number": "float", "tensor": "Tensor", "array": "ndarray"}
 _AXIS = re.compile(r"[A-Za-z]\w*")
 
 
@@ -164,7 +165,7 @@ def _value(name: str, annotation: ast.expr | None, whole: str, has_arrays: bool)
                 raise _fault(whole, has_arrays, f"has an axis '{axis}', which is not a name")
         return Value(name, axes=axes)
     code = ast.unparse(annotation)
-    code = "Any" if code == "any" else code  # as course.toml says it; Python's any is a function
+    code = _AS_IN_COURSE_TOML.get(code, code)
     return Value(name) if has_arrays and code.endswith(_ARRAYS) else Value(name, code)
 
 

@@ -50,6 +50,7 @@ def course(root: Path, preload: str) -> Course:
         ("f(x: Tensor, y: torch.Tensor = None)", [Value("x"), Value("y", default="None")]),
         ("f(eps=0.5)", [Value("eps", "float", None, "0.5")]),
         ("f(bias=True)", [Value("bias", "bool", None, "True")]),
+        ("f(x: array, y: number)", [Value("x"), Value("y", "float")]),  # as course.toml says it
         ("f(ids: list[int], n_words)", [Value("ids", "list[int]"), Value("n_words", "int")]),
     ],
 )
