@@ -53,7 +53,7 @@ def package_folder(course: Course) -> str:
 
 
 def library(requirement: str) -> str:
-    """The name of the package in a requirement such as "torch>=2.6"."""
+    """The name of the package in a requirement such as "torch>=2.9"."""
     return re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0].lower()
 
 

@@ -176,7 +176,7 @@ class CallWatch:
                     call = _Noticing(self, name, _composite(op, torch))
                     for key in (*_DEVICES, *_OTHERS, _VMAP):
                         library.impl(op, _plain(call), key)
-                elif hasattr(torch.library, "get_kernel"):  # from torch 2.9 on
+                else:
                     for device in _DEVICES:
                         if has_kernel(op.name(), device):
                             kernel = torch.library.get_kernel(op, device)

@@ -52,13 +52,13 @@ def test_a_course_says_once_who_wrote_it_and_what_it_needs(course: Course) -> No
             license="MIT",
             version="1.2",
             package="Paper-Birds.Course",
-            requirements=("torch>=2.6", "scipy; python_version < '3.12'"),
+            requirements=("torch>=2.9", "scipy; python_version < '3.12'"),
         )
     )["project"]
     assert about["authors"] == [{"name": 'Ada "A"'}, {"name": "Bo"}]
     assert (about["name"], about["version"]) == ("Paper-Birds.Course", "1.2")
     assert (about["license"], about["license-files"]) == ("MIT", ["LICENSE"])
-    assert about["dependencies"][1:] == ["torch>=2.6", "scipy; python_version < '3.12'"]
+    assert about["dependencies"][1:] == ["torch>=2.9", "scipy; python_version < '3.12'"]
     assert about["description"] == 'Paper "birds"'
 
 
