@@ -39,6 +39,17 @@ def is_overfull(root: str, size: int) -> bool:
     return False
 
 
+def is_used(root: str) -> bool:
+    """Whether anything was ever put into the folder, whose time was set to 0 before."""
+    return os.stat(root).st_mtime != 0
+
+
+def free_bytes(folder: str) -> int:
+    """The room that is left on a folder's disk for an ordinary user."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
 def _taken(entry: os.DirEntry[str]) -> int:
     """The bytes that a file takes on the disk; holes in it take none."""
     return 512 * entry.stat(follow_symlinks=False).st_blocks

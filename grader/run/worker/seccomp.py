@@ -18,7 +18,7 @@ read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68,
 preadv 295 69, pwritev 296 70, preadv2 327 286, pwritev2 328 287, sendfile 40 71,
 copy_file_range 326 285, lseek 8 62, close 3 57, dup 32 23, dup2 33 -,
 dup3 292 24, pipe 22 -, pipe2 293 59, eventfd2 290 19, fsync 74 82, fdatasync 75 83,
-ftruncate 77 46, fallocate 285 47,
+ftruncate 77 46,
 stat 4 -, fstat 5 80, lstat 6 -, newfstatat 262 79, statx 332 291, statfs 137 43, fstatfs 138 44,
 access 21 -, faccessat 269 48, faccessat2 439 439, readlink 89 -, readlinkat 267 78,
 getdents 78 -, getdents64 217 61, getcwd 79 17, chdir 80 49, fchdir 81 50, umask 95 166,
@@ -110,15 +110,16 @@ def _masked(index: int, mask: int, value: int) -> _Code:
     return (_argument(index), (_AND, 0, 0, mask), (_EQUAL, 1, 0, value), _REFUSE, _ALLOW)
 
 
-def _opens_to_write_if_truncating(index: int) -> _Code:
-    """Allow these open flags: O_TRUNC only with O_WRONLY or O_RDWR.
+def _opens_by_name(index: int) -> _Code:
+    """Allow these open flags: no O_TMPFILE, and O_TRUNC only with O_WRONLY or O_RDWR.
 
-    Landlock then requires the right to write. Before its third version, it does not notice
-    truncation with O_RDONLY.
+    A file without a name leaves no trace in its folder. If it truncates, Landlock then requires the
+    right to write: before its third version, it does not notice truncation with O_RDONLY.
     """
+    nameless = (_ANY_BIT, 4, 0, 0o20000000)
     truncates = (_ANY_BIT, 0, 4, 0o1000)
     writes = ((_AND, 0, 0, 3), (_EQUAL, 2, 0, 1), (_EQUAL, 1, 0, 2))
-    return (_argument(index), truncates, *writes, _REFUSE, _ALLOW)
+    return (_argument(index), nameless, truncates, *writes, _REFUSE, _ALLOW)
 
 
 def _is_null(index: int) -> _Code:
@@ -131,8 +132,8 @@ _THREAD = 0x00010000  # CLONE_THREAD: a thread of this process, not a child
 _FILES = 0x00000400  # CLONE_FILES: with the same open files; the limit is for each table of them
 _NAMESPACES = 0x7E020000  # CLONE_NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET
 _CHECKS: dict[str, _Code] = {
-    "open": _opens_to_write_if_truncating(1),
-    "openat": _opens_to_write_if_truncating(2),
+    "open": _opens_by_name(1),
+    "openat": _opens_by_name(2),
     # TCGETS, TCGETS2 (isatty), TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
     "ioctl": _one_of(1, 0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451),
     # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC; no locks, and not F_SETOWN, with

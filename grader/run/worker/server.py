@@ -33,7 +33,7 @@ from grader.run.worker.bench import describe, seed_all
 from grader.run.worker.forbidden import kit_globals
 from grader.run.worker.lock import Lock
 from grader.run.worker.policy import Policy, python_environment
-from grader.run.worker.scratch import OWNER, is_overfull, remove_tree
+from grader.run.worker.scratch import OWNER, free_bytes, is_overfull, is_used, remove_tree
 from grader.run.worker.stage_server import StageServer
 from grader.run.worker.trying import tried
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame
@@ -153,6 +153,7 @@ class _Server:
         self._missing = missing
         self._is_copy = False
         self._scratch: dict[int, str] = {}  # of the live workers, by pid
+        self._free = 0  # bytes on their disk when the last one started
         self._stopped: dict[int, str] = {}  # and why
         self._started = 0.0
         self._kit = kit_globals()
@@ -192,9 +193,13 @@ class _Server:
             seconds = _LOOK_SECONDS if is_new else _LATER_SECONDS
             if select.select([self._control], [], [], seconds)[0]:
                 return
+            # Files without a name are seen only by what is missing on the disk.
+            is_scarce = free_bytes(self._setup["scratch_root"]) < self._free / 2
             for pid, scratch in self._scratch.items():
                 if pid not in self._stopped:
                     why = _too_much(pid, scratch, self._setup["scratch_bytes"])
+                    if is_scarce and is_used(scratch):
+                        why = "files"
                     if why is not None:
                         self._stopped[pid] = why
                         os.kill(pid, signal.SIGKILL)  # only this process reaps it, so it exists
@@ -210,6 +215,8 @@ class _Server:
             gpu = self._setup["gpu"]
             _work(self._control, scratch, lambda: True, self._kit, gpu=gpu)  # it is locked
         _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
+        os.utime(scratch, (0, 0))  # for `is_used`
+        self._free = free_bytes(scratch)
         pid = os.fork()
         if pid == 0:
             self._forget()  # the learner's code can examine this frame

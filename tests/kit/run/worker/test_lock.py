@@ -200,6 +200,9 @@ REFUSED = {
     "lock a file that others read": "fcntl.flock(open(root + '/open/shared.txt'), fcntl.LOCK_EX)",
     "lock a record of it": "fcntl.lockf(open(root + '/open/shared.txt'), fcntl.LOCK_SH)",
     "open more files in a table of its own": "call(436, 900, 901, 2)",
+    "take room without writing": (
+        "os.posix_fallocate(os.open('a', os.O_CREAT | os.O_RDWR), 0, 9); os.unlink('a')"
+    ),
     "truncate by opening to read": ("os.open(root + '/open/shared.txt', os.O_RDONLY | os.O_TRUNC)"),
     "truncate by opening for no access": "os.open(root + '/open/shared.txt', 3 | os.O_TRUNC)",
     "truncate": "os.truncate(root + '/open/shared.txt', 5)",
@@ -283,6 +286,7 @@ REFUSED_ONLY = {
     "open by handle": f"call({304 if X86 else 265}, -100, 0, 0)",
     "tkill the server": f"call({200 if X86 else 130}, server, 0)",
     "a number of the future": "call(900)",
+    "a file that never had a name": "os.open('.', os.O_TMPFILE | os.O_RDWR)",
     "a thread with a table of open files of its own": f"call({56 if X86 else 220}, 0x10900, 0)",
 }
 if X86:
