@@ -59,6 +59,7 @@ from grader.types.progress import NOTEBOOK
 from grader.types.report import Outcome, Report, StageResult, Status, to_json
 from grader.types.seed import fresh_seed
 from grader.types.submission import Submission
+from grader.types.text import listed
 
 _Message = Mapping[str, Any]
 _NAME = "this notebook"
@@ -160,6 +161,7 @@ class _Service:
         )
         for stage, result in zip(stages, report.stages, strict=True):
             notes += self._remember(result, submitted(course, [stage], ran, graded))
+            notes += self._unrun(stage, result, ran)
         names = [
             "this cell" if cell.number == graded else f"cell [{cell.number}]" for cell in cells
         ]
@@ -250,6 +252,19 @@ class _Service:
         except ProgressError as error:
             note = str(error)
         return [note] if note else []
+
+    def _unrun(self, stage: Stage, result: StageResult, ran: list[Cell]) -> list[str]:
+        """What to run if the stage waits for one that no cell has defined, as after a restart."""
+        needed = [self._course.stage(slug) for slug in stage.requires]
+        unrun = [
+            each.slug
+            for each in needed
+            if not any(may_define(entry.name, ran) for entry in each.entry_points)
+        ]
+        if result.caused_by not in unrun:
+            return []
+        have, their = ("has", "its cell") if len(unrun) == 1 else ("have", "their cells")
+        return [f"{listed(unrun)} {have} not run in this kernel: run {their} first"]
 
     def _heatmap(
         self, engine: Engine, stage: Stage, result: StageResult, submission: Submission

@@ -125,6 +125,17 @@ def test_what_cannot_be_graded_is_one_line_and_the_next_request_is_answered(
     assert "report" in serving.grade(3, AVERAGE, stages=["moving_average"])
 
 
+def test_after_a_restart_the_cells_to_run_first_are_named(serving: Serving) -> None:
+    smooth = (TINY.root / "solutions" / "smooth.py").read_text("utf-8")
+    smooth = smooth.replace("from moving_average import moving_average\n", "")
+    advice = "moving_average has not run in this kernel: run its cell first"
+    answer = serving.grade(1, smooth, stages=["smooth"], graded=1)
+    assert answer["report"]["stages"][0]["caused_by"] == "moving_average"
+    assert advice in answer["html"] and advice in " ".join(answer["text"].split())
+    wrong = AVERAGE.replace("return", "return 2 *")
+    assert advice not in serving.grade(2, wrong, smooth, stages=["smooth"])["html"]
+
+
 def test_a_cell_is_called_by_its_number_and_the_graded_one_this_cell(serving: Serving) -> None:
     helper = "def middle(values):\n    return values[len(values)]"
     needy = "%%grade roughness\ndef roughness(values):\n    return middle(values)"
