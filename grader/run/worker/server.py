@@ -220,9 +220,13 @@ class _Server:
         pid = os.fork()
         if pid == 0:
             self._forget()  # the learner's code can examine this frame
+            keep = (0, 1, 2, descriptor)
+            # Its own, because an open file's flags are shared by all who inherit it.
+            null = os.open(os.devnull, os.O_RDWR)
+            for standard in keep[:3]:
+                os.dup2(null, standard)
             if measured:
                 _give_back_at_once()
-            keep = (0, 1, 2, descriptor)
             _work(
                 socket.socket(fileno=descriptor),
                 scratch,

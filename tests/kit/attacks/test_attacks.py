@@ -895,7 +895,8 @@ os.mkdir("held"); held.append(os.open("held", os.O_RDONLY)); os.chdir("held"); o
     "a mark for the next one": Attack(
         """
 def concat_heads(x):
-    import builtins, linecache, random
+    import builtins, fcntl, linecache, random
+    for number in range(3): fcntl.fcntl(number, fcntl.F_SETFL, os.O_APPEND)
     builtins.MARK = sys.MARK = torch.MARK = os.environ["MARK"] = "left"
     torch.manual_seed(0); torch.set_num_threads(4); torch.set_default_dtype(torch.float64)
     for place in (".", "..", "/tmp", "/dev/shm", "/var/tmp"):
@@ -908,12 +909,13 @@ def concat_heads(x):
     "the mark of the one before": Attack(
         """
 def concat_heads(x):
-    import builtins
+    import builtins, fcntl
+    flags = sum(fcntl.fcntl(number, fcntl.F_GETFL) & os.O_APPEND for number in range(3))
     found = [where for where in (builtins, sys, torch) if hasattr(where, "MARK")]
     found += [place for place in (".", "/tmp", "/dev/shm") if os.path.exists(f"{place}/mark")]
-    raise RuntimeError((found, os.environ.get("MARK"), torch.get_default_dtype()))
+    raise RuntimeError((found, os.environ.get("MARK"), torch.get_default_dtype(), flags))
 """,
-        r"\(\[\], None, torch.float32\)",
+        r"\(\[\], None, torch.float32, 0\)",
     ),
 }
 
