@@ -73,7 +73,7 @@ tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, sendto 44 206, clo
 _FOR_CUDA = """
 ioctl 16 29, memfd_create 319 279, flock 73 32, mlock 149 228, munlock 150 229, mlock2 325 284,
 mbind 237 235, set_mempolicy 238 237, timerfd_create 283 85, timerfd_settime 286 86, eventfd 284 -,
-bind 49 200, listen 50 201
+bind 49 200, listen 50 201, fallocate 285 47
 """
 # CUDA looks for a service of its own, and listens at a local socket for processes that share
 # memory with it. It does not start without these. A worker can still neither connect nor accept.
