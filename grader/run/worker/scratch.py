@@ -39,14 +39,26 @@ def is_overfull(root: str, size: int) -> bool:
     return False
 
 
+def mark_unused(root: str) -> None:
+    """Set the folder's time, so that `is_used` sees the first change."""
+    with suppress(OSError):  # where there is no lock, another worker may have removed it
+        os.utime(root, (0, 0))
+
+
 def is_used(root: str) -> bool:
-    """Whether anything was ever put into the folder, whose time was set to 0 before."""
-    return os.stat(root).st_mtime != 0
+    """Whether anything was put into the folder since `mark_unused`."""
+    try:
+        return os.stat(root).st_mtime != 0
+    except OSError:
+        return True
 
 
 def free_bytes(folder: str) -> int:
     """The room that is left on a folder's disk for an ordinary user."""
-    disk = os.statvfs(folder)
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return 0
     return disk.f_bavail * disk.f_frsize
 
 

@@ -33,7 +33,14 @@ from grader.run.worker.bench import describe, seed_all
 from grader.run.worker.forbidden import kit_globals
 from grader.run.worker.lock import Lock
 from grader.run.worker.policy import Policy, python_environment
-from grader.run.worker.scratch import OWNER, free_bytes, is_overfull, is_used, remove_tree
+from grader.run.worker.scratch import (
+    OWNER,
+    free_bytes,
+    is_overfull,
+    is_used,
+    mark_unused,
+    remove_tree,
+)
 from grader.run.worker.stage_server import StageServer
 from grader.run.worker.trying import tried
 from grader.run.worker.wire import TRUSTED_HEADER_CAP, Channel, Closed, Frame
@@ -215,7 +222,7 @@ class _Server:
             gpu = self._setup["gpu"]
             _work(self._control, scratch, lambda: True, self._kit, gpu=gpu)  # it is locked
         _, [descriptor], _, _ = socket.recv_fds(self._control, 1, 1)
-        os.utime(scratch, (0, 0))  # for `is_used`
+        mark_unused(scratch)
         self._free = free_bytes(scratch)
         pid = os.fork()
         if pid == 0:

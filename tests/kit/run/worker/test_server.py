@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from grader.run.worker import server
+from grader.run.worker.scratch import mark_unused
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no server watches workers on Windows")
@@ -27,7 +27,7 @@ def test_on_a_disk_that_fills_up_only_a_worker_with_files_is_stopped(
     for name in ("used", "unused"):
         folder = tmp_path / name
         folder.mkdir()
-        os.utime(folder, (0, 0))
+        mark_unused(str(folder))
         workers[name] = subprocess.Popen(["sleep", "60"])
         watching._scratch[workers[name].pid] = str(folder)
     (tmp_path / "used" / "file").touch()
