@@ -63,7 +63,7 @@ def with_state(module: Module, state: Mapping[str, Tensor], *, evaluate: bool = 
     """The module with these parameters, on their device; after eval() unless `evaluate` is False.
 
     Everything else in the module keeps its values. If the state does not fit, the message names the
-    parameters that are missing or have another shape.
+    parameters that are missing, have another shape, or are lazy and still have none.
     """
     missing: object = True
     try:
@@ -72,6 +72,11 @@ def with_state(module: Module, state: Mapping[str, Tensor], *, evaluate: bool = 
         if missing:
             wanted = {name: tuple(tensor.shape) for name, tensor in state.items()}
             expect_parameters(named_parameters(module), wanted, others=True)
+    if isinstance(missing, list) and missing:
+        others = {*named_parameters(module), *(name for name, _ in module.named_buffers())}
+        lazy = [name for name in missing if name not in others]
+        some = next(iter(state.values()))  # which of them is never looked at
+        expect_parameters({**dict.fromkeys(lazy, some), **state}, wanted)
     device = next(iter(state.values())).device
     if device.type != "cpu":
         module.to(device)

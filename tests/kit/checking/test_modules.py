@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
 import torch
 
-from grader.checking import CheckFailed, expect_dropped, expect_parameters
+from grader.checking import CheckFailed, expect_dropped, expect_parameters, with_state
 
 ALONG = {"B": "sequences", "D": "features"}
 
@@ -40,3 +43,16 @@ def test_numbers_beside_the_layers_are_told_where_they_belong(names: str, told: 
         expect_parameters(found, {"w.weight": ()}, where="state_dict()")
     text = str(caught.value)
     assert told in text if told else "in words" not in text
+
+
+def test_a_bias_that_the_state_gives_no_shape_is_too_much() -> None:
+    class Waiting(torch.nn.Module):  # as the learner's module answers from its process
+        def load_state_dict(self, *args: Any, **options: Any) -> Any:
+            return super().load_state_dict(*args, **options).missing_keys
+
+    state = {"w.weight": torch.ones(2, 3)}
+    for bias in (False, True):
+        module = Waiting()
+        module.w = torch.nn.LazyLinear(2, bias=bias)
+        with pytest.raises(CheckFailed, match="unexpected") if bias else nullcontext():
+            with_state(module, state)
