@@ -74,11 +74,12 @@ def expect_shape(actual: Array, what: str = "", /, **axes: int) -> None:
     expect_sizes(f"The shape{whose} is wrong", [*axes.values()], actual.shape, [*axes])
 
 
-def expect_dtype(actual: Array, dtype: torch.dtype | type) -> None:
-    """Expect this dtype, such as torch.float32 or numpy.float32."""
+def expect_dtype(actual: Array, dtype: torch.dtype | type, what: str = "") -> None:
+    """Expect this dtype, such as torch.float32 or numpy.float32; `what` names one of several."""
     if actual.dtype != dtype:
         wanted = dtype.__name__ if isinstance(dtype, type) else str(dtype)
-        raise contrast("The dtype is wrong", wanted, str(actual.dtype), Way.DTYPE)
+        of = f" of {what}" if what else ""
+        raise contrast(f"The dtype{of} is wrong", wanted, str(actual.dtype), Way.DTYPE)
 
 
 def expect_device(actual: Tensor, device: torch.device) -> None:

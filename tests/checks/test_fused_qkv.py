@@ -456,8 +456,8 @@ def test_fuse_dtypes(
     x = rand(B=2, T=5, D=D, dtype=dtype)
     with expect_unchanged(x=x):
         output, weights = fused(x)
-    expect_dtype(output, dtype)
-    expect_dtype(weights, dtype)
+    expect_dtype(output, dtype, "the output")
+    expect_dtype(weights, dtype, "the weights")
     expect_no_constant(output, x=x)
 
 

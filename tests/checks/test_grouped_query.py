@@ -476,6 +476,6 @@ def test_dtypes(
         expected = reference(rounded, GROUPED, x, x, x, which)
         with expect_unchanged(query=x):
             results = gqa(x, x, x, mask=which)
-        for result in results:
-            expect_dtype(result, dtype)
+        for result, what in zip(results, ("the output", "the weights"), strict=True):
+            expect_dtype(result, dtype, what)
         expect_both(results, expected, f" in {dtype}", tolerance)

@@ -433,8 +433,10 @@ def test_dtypes(
     k, v = pair(cache)
     with expect_unchanged(keys=k, values=v, x=x):
         further, cache = attention(x[:, P:], (k, v))
-    for result in (output, further, *pair(cache)):
-        expect_dtype(result, dtype)
+    keys, values = pair(cache)
+    named = {"the output": further, "the cached keys": keys, "the cached values": values}
+    for what, result in {"the first output": output, **named}.items():
+        expect_dtype(result, dtype, what)
     expect_output(output, expected[:, :P], f" in {dtype}", tolerance, tolerance)
     expect_output(further, expected[:, P:], f" in {dtype}", tolerance, tolerance)
     expect_cache(cache, joined, f" in {dtype}", tolerance, tolerance)

@@ -779,6 +779,6 @@ def test_dtypes(
         expected = reference(rounded, H, x, x, x, mask)
         with expect_unchanged(query=x):
             results = mha(x, x, x, mask=mask)
-        for result in results:
-            expect_dtype(result, dtype)
+        for result, what in zip(results, ("the output", "the weights"), strict=True):
+            expect_dtype(result, dtype, what)
         expect_both(results, expected, f" in {dtype}", rtol=tolerance, atol=tolerance)

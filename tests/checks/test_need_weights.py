@@ -481,10 +481,10 @@ def test_dtypes(
     for need in (True, False):
         with expect_unchanged(query=query, key=key, value=value, mask=mask):
             output, weights = mha(query, key, value, mask, need)
-        expect_dtype(output, dtype)
+        expect_dtype(output, dtype, "the output")
         when = f" in {dtype} with need_weights={need}"
         if need:
-            expect_dtype(expect_weights(weights, when), dtype)
+            expect_dtype(expect_weights(weights, when), dtype, "the weights")
         expect_close(
             output, expected[0], axes=OUTPUT, what=f"the output{when}", rtol=room, atol=room
         )

@@ -205,6 +205,8 @@ def test_the_dtype_is_told_by_its_name() -> None:
     expect_dtype(torch.zeros(2), torch.float32)
     with pytest.raises(CheckFailed, match=r"expected  float32\n  got       float64"):
         expect_dtype(np.zeros(2), np.float32)
+    with pytest.raises(CheckFailed, match="The dtype of the keys is wrong"):
+        expect_dtype(np.zeros(2), np.float32, "the keys")
 
 
 def test_a_drawn_array_knows_its_axes_and_what_is_made_of_it_may_have_others() -> None:
