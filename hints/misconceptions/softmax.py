@@ -546,6 +546,30 @@ def softmax_epsilon_in_half(got: Tensor, expected: Tensor, scores: Tensor) -> bo
 
 
 @symptom(
+    "softmax_divisor_too_large",
+    of="attention_weights",
+    says="The weights of a row have the right proportions and sum to a little less than 1, because "
+    "the same number is added to every divisor. Against 0 / 0 replace a divisor of 0 by 1 instead.",
+    hint=5,
+)
+def softmax_divisor_too_large(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
+    if got.shape != expected.shape:
+        return False
+    rows = ~_blocked_rows(scores).squeeze(-1)
+    got, expected, scores = (x.double()[rows] for x in (got, expected, scores))
+    totals = got.sum(-1)
+    short = 1 / totals - 1
+    if not ((totals > 0.5) & (short > -1e-5)).all():
+        return False
+    seen = short > 1e-5
+    if not seen.any() or not torch.allclose(got, expected * totals[:, None], 1e-4, 1e-6):
+        return False
+    divisors = 1 / expected.amax(-1), scores.exp().sum(-1)  # shifted by the maximum, or not
+    added = [(short * divisor)[seen] for divisor in divisors]
+    return any(torch.allclose(each, each.mean(), 0.1, 0) for each in added)
+
+
+@symptom(
     "softmax_blocked_leaks",
     of="attention_weights",
     says="A key with the score -inf gets a tiny weight from you, not 0. exp(-inf) is exactly 0: "

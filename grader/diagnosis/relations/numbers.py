@@ -14,6 +14,7 @@ from grader.types.text import listed
 
 _COARSE = 0.4  # of a rounded result: the largest error, in units of its last digit
 _DIGITS = 15  # at most
+_SEVERAL = 6  # numbers that a rounding does not move all the same way
 _FAR = 1e-2  # between two shares of one that no rounding explains
 _NORMS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "squares": (
@@ -402,12 +403,26 @@ def rounded(pair: Pair, fewest: int = 2) -> Iterator[Relation]:
     digits = min(math.floor(-math.log10(error / _COARSE)), _DIGITS)
     if digits < fewest:
         return
-    to = " to float32" if digits == 6 else ""
+    side = _side(pair)
+    words = f", as after a rounding{' to float32' if digits == 6 else ''}"
+    if side:
+        words = f", and each wrong number is too {'close to' if side < 0 else 'far from'} 0"
     yield Relation(
-        "rounded",
-        f"{pair.what} is right to {digits} or {digits + 1} digits only, as after a rounding{to}.",
-        lambda other: (e := _error(other)) is not None and e < _COARSE * 10.0**-digits,
+        "one-sided" if side else "rounded",
+        f"{pair.what} is right to {digits} or {digits + 1} digits only{words}.",
+        lambda other: (
+            (e := _error(other)) is not None
+            and e < _COARSE * 10.0**-digits
+            and _side(other, fewest=1 if side else _SEVERAL) == side
+        ),
     )
+
+
+def _side(pair: Pair, fewest: int = _SEVERAL) -> int:
+    """-1 if all wrong numbers, at least the `fewest`, are too close to 0, 1 if too far, else 0."""
+    signs = np.sign(abs(pair.got) - abs(pair.want))
+    signs = signs[signs != 0]
+    return int(signs[0]) if len(signs) >= fewest and (signs == signs[0]).all() else 0
 
 
 def _error(pair: Pair) -> float | None:

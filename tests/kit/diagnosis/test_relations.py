@@ -139,6 +139,7 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
     "the same for every batch": (np.repeat(drawn(1, 3, 4, seed=6), 2, 0), X, "same-along:0"),
     "the longest for every row": (LOWER[[3] * 4], LOWER[:4], "same-along:0"),
     "rounded": (X.astype(np.float16), X, "rounded"),
+    "too close to 0": (X * (1 - np.linspace(1e-3, 2e-3, X.size).reshape(X.shape)), X, "one-sided"),
     "in other places": (X.ravel()[::-1][np.r_[3:24, :3]].reshape(2, 3, 4), X, "places"),
 }
 
