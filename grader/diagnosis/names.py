@@ -8,10 +8,11 @@ neither is named: an unknown mistake must never get a wrong name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from grader.diagnosis.replay import Record
+from grader.diagnosis.replies import Read
 from grader.misconceptions import Misconception
 from grader.types.report import Diagnosis
 
@@ -50,17 +51,28 @@ def unreserved(text: str) -> str:
 class Tally:
     """How many wrong answers of a case a misconception explains, and how many `ordinary` ones.
 
-    `returned` are those of the ordinary ones that are no exceptions: two mistakes may well end in
-    the same exception. `differs` if it gives another answer somewhere, `ordinarily` if it does so
-    in an ordinary one, `hidden` if an exception stands where the learner's answer would tell.
+    `seen` are those that no exception hides, and `returned` those of the ordinary ones that are no
+    exceptions: two mistakes may well end in the same exception. `differs` if it gives another
+    answer somewhere, `ordinarily` if it does so in an ordinary one, `hidden` if an exception stands
+    where the learner's answer would tell.
+    `raised` are exceptions of one type in other words, from two ways to write one mistake or from
+    two mistakes, and `raised_ordinary` those of ordinary answers.
     """
 
     explained: int = 0
     ordinary: int = 0
+    seen: int = 0
     returned: int = 0
     differs: bool = False
     ordinarily: bool = False
     hidden: bool = False
+    raised: int = 0
+    raised_ordinary: int = 0
+
+    def with_raised(self) -> Tally:
+        """The exceptions in other words are explained too."""
+        explained, ordinary = self.explained + self.raised, self.ordinary + self.raised_ordinary
+        return replace(self, explained=explained, ordinary=ordinary)
 
 
 @dataclass(frozen=True)
@@ -118,7 +130,8 @@ class _Levels:
             entry = self._by_id[id].replaces
             alike = [other for other in self._able(entry) if self._is_whole(other)]
             return Level.ORDINARY if alike[0] == id else None
-        is_seen = agrees or any(by_case[case].returned for case in cases)
+        tallies = [by_case[case] for case in cases]
+        is_seen = any(tally.returned or (agrees and tally.seen) for tally in tallies)
         return Level.CHECK if is_seen else None
 
     def _able(self, entry: str) -> list[str]:
@@ -215,10 +228,11 @@ def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | Non
 
     With another mistake beside it the learner's ordinary answers may be wrong in a third way. A
     mistake of the learner's tests must explain something of every failing case: tests that miss
-    much miss also what many a mistake misses.
+    much miss also what many a mistake misses. An exception in other words speaks for it if some
+    answer does.
     """
     found = {}
-    for_it = against_it = 0
+    against_it = 0
     for case in record.cases:
         tally = _tally(record, case, suspect)
         if tally is None:
@@ -227,10 +241,14 @@ def _agreement(record: Record, suspect: Misconception) -> dict[str, Tally] | Non
         if unexplained and any(step.deviates for step in record.steps(case)):
             return None
         found[case] = tally
-        for_it += tally.explained > 0 and not tally.ordinarily
         against_it += tally.ordinarily or tally.hidden
         if 2 * against_it > len(record.failed):
             return None
+    if any(tally.raised for tally in found.values()):
+        if not any(tally.returned for tally in found.values()):
+            return None
+        found = {case: tally.with_raised() for case, tally in found.items()}
+    for_it = sum(tally.explained > 0 and not tally.ordinarily for tally in found.values())
     return found if for_it > against_it else None
 
 
@@ -249,7 +267,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     steps = record.steps(case)
     own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
     steps = steps[: max(own, default=0)]  # what comes later is none of its answers
-    explained = ordinary = returned = 0
+    explained = ordinary = seen = returned = raised = raised_ordinary = 0
     differs = ordinarily = hidden = False
     answers = record.replays.of_misconception(suspect.id, steps, suspect.among(record.solution))
     for step, suspected in zip(steps, answers, strict=True):
@@ -260,9 +278,13 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
         elif step.agrees(suspected, record.accepts_wider):
             explained += step.deviates
             ordinary += step.deviates and step.is_ordinary
+            seen += step.deviates and not step.is_hidden
             returned += step.deviates and step.is_ordinary and step.learner.error is None
         elif step.is_hidden and suspected.error is None:
             hidden = True
+        elif step.is_hidden and _is_of_one_type(step.learner, suspected):
+            raised += 1
+            raised_ordinary += step.is_ordinary
         elif record.is_of_tests:
             return None
         elif not step.is_ordinary:
@@ -271,4 +293,12 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
             return None
         else:
             differs = ordinarily = True
-    return Tally(explained, ordinary, returned, differs, ordinarily, hidden)
+    return Tally(
+        *(explained, ordinary, seen, returned, differs, ordinarily, hidden, raised, raised_ordinary)
+    )
+
+
+def _is_of_one_type(one: Read, other: Read) -> bool:
+    """Whether both are exceptions of one type."""
+    kinds = [each.error and each.error.get("type") for each in (one, other)]
+    return None not in kinds and kinds[0] == kinds[1]

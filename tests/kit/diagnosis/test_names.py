@@ -570,6 +570,37 @@ def test_where_others_fail_for_another_reason_an_exception_alone_gives_no_name()
     assert names({"share": transposes}, checks, known(sums)) == {}
 
 
+def test_an_exception_in_other_words_speaks_for_a_mistake_if_an_answer_does() -> None:
+    def raising(at: int, words: str) -> Function:
+        def multiplied(x: Tensor, n: int) -> Tensor:
+            if n >= at:
+                raise RuntimeError(words)
+            return multiplies(x, n)
+
+        return multiplied
+
+    checks = {"two": [values(2)], "seven": [values(7)], "eight": [values(8)]}
+    suspect = known(raising(7, "einsum(): 2 and 3"))
+    found = names({"share": raising(7, "matmul: 3 and 2")}, checks, suspect)
+    assert found == dict.fromkeys(checks, "multiplied")
+    only_raises = known(raising(2, "einsum(): 2 and 3"))
+    assert names({"share": raising(2, "matmul: 3 and 2")}, checks, only_raises) == {}
+
+
+def test_beside_an_unknown_mistake_an_exception_alone_gives_no_name() -> None:
+    def raises(x: Tensor, n: int) -> Tensor:
+        if n >= 7:
+            raise RuntimeError("3 and 2")
+        return share(x, n)
+
+    def raises_or_adds(x: Tensor, n: int) -> Tensor:
+        return raises(x, n) if n != 2 else x + n
+
+    checks = {"two": [values(2)], "seven": [values(7)], "eight": [values(8)]}
+    assert set(names({"share": raises}, checks, known(raises))) == {"seven", "eight"}
+    assert names({"share": raises_or_adds}, checks, known(raises)) == {}
+
+
 def test_what_follows_after_the_suspect_raised_is_still_compared() -> None:
     def twice(submission: Any) -> None:
         for n in (0, 2):
