@@ -711,8 +711,8 @@ class MaskTimesInf(Attention):
 @_usual(
     "mask",
     "mask_multiplied",
-    "You multiply the scores by the mask, so blocked ones become 0. "
-    "exp(0) is 1, and they still get weight; only -inf becomes 0 in the softmax.",
+    "Your blocked scores become 0, as when scores are multiplied by the mask. exp(0) is 1, so "
+    "they still get weight; only -inf becomes 0 in the softmax.",
 )
 class MaskMultiplied(Attention):
     def block(self, scores: Tensor, mask: Tensor) -> Tensor:

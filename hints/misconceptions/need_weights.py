@@ -105,6 +105,18 @@ class OutputAlone(_Base):
 
 
 @misconception(
+    "need_none_alone",
+    replaces="OptionalWeightsAttention",
+    says="Without the weights you return None alone, and the output is lost. The result stays a "
+    "pair: the output, and None as the second.",
+    hint=1,
+)
+class NoneAlone(_Base):
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+        return (output, weights) if need_weights else None
+
+
+@misconception(
     "need_inverted",
     replaces="OptionalWeightsAttention",
     says="Your switch is inverted: with need_weights=False the weights come back.",

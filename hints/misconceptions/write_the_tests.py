@@ -42,8 +42,8 @@ class SumsInTraining:
 @misconception(
     "tests_mask_the_other_way_round",
     replaces="make_attention",
-    says="Your masks are those of nn.MultiheadAttention, where True means blocked. Here True "
-    "means allowed, so your test rejects every right module.",
+    says="Your test rejects every right module, so it expects what is not promised. If it passes a "
+    "mask: True means allowed here, and blocked in nn.MultiheadAttention.",
     hint=2,
 )
 class MaskTheOtherWayRound:
