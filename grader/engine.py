@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from grader.judge.blame import find_blame
-from grader.judge.places import is_begun, is_replaced
+from grader.judge.places import is_begun, is_replaced, written_elsewhere
 from grader.judge.status import status
 from grader.judge.verdict import judge, judge_refused, judge_stage, judge_untouched
 from grader.read.stubs import read_stub
@@ -27,6 +27,7 @@ from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.report import UNLOCKED, Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
+from grader.types.text import safe_line
 
 if TYPE_CHECKING:
     from grader.diagnosis.repair.candidates import Candidates
@@ -237,9 +238,9 @@ class Engine:
             with closing(grading.results()) as judged:  # after Ctrl-C the lanes end here
                 for result in judged:
                     stage = self.course.stage(result.slug)
-                    is_stub = result.status is Status.NOT_STARTED
-                    if is_stub and is_replaced(request.submission, stage):
-                        result = replace(result, why_not_started=_STUB_BELOW)
+                    if result.status is Status.NOT_STARTED:
+                        why = _why_not_started(request.submission, stage)
+                        result = replace(result, why_not_started=why)
                     progress(result)
                     results.append(result)
         finally:
@@ -451,6 +452,17 @@ def _quick_imports() -> Iterator[Callable[[], None]]:
                 raise KeyboardInterrupt
 
         yield imported
+
+
+def _why_not_started(submission: Submission, stage: Stage) -> str:
+    """What to do if a stage is written where nobody grades it; "" if it is not."""
+    if is_replaced(submission, stage):
+        return _STUB_BELOW
+    elsewhere = written_elsewhere(submission, stage)
+    if elsewhere is None:
+        return ""
+    name, file = elsewhere
+    return f"{name} is written in {safe_line(file)}: move it to {stage.file_name}."
 
 
 @dataclass(eq=False)

@@ -48,7 +48,22 @@ def is_replaced(submission: Submission, stage: Stage) -> bool:
     )
 
 
+def written_elsewhere(submission: Submission, stage: Stage) -> tuple[str, str] | None:
+    """An entry point that is written in another file than the stage's, and that file."""
+    for name, data in submission.files.items() if submission.is_folder else ():
+        text = data.decode("utf-8", "replace")
+        if name != stage.file_name and not _UNWRITTEN.search(text):
+            for entry in stage.entry_points:
+                if not entry.is_fixture and _definition(entry.name).search(text):
+                    return entry.name, name
+    return None
+
+
+def _definition(name: str) -> re.Pattern[str]:
+    return re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=]", re.MULTILINE)
+
+
 def _defining(submission: Submission, stage: Stage, name: str) -> list[str]:
     """The texts that define a name, the one that counts first."""
-    definition = re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=]", re.MULTILINE)
-    return [text for _, text in stage_sources(submission, stage) if definition.search(text)]
+    found = _definition(name)
+    return [text for _, text in stage_sources(submission, stage) if found.search(text)]

@@ -420,6 +420,17 @@ def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_cod
         assert (f"split_heads: {replaces}" in report.notes) is told
 
 
+def test_who_writes_in_another_file_than_the_stages_is_told_where_it_belongs() -> None:
+    stage = COURSE.stage("split_heads")
+    stub = stage.exercise_file.read_bytes()
+    for copy, told in ((SOLUTIONS[stage.file_name], True), (stub, False)):
+        files = {stage.file_name: stub, "split_heads (1).py": copy}
+        report = grade(COURSE, Request(Submission("mine", files), (stage,), seed=11))
+        assert report.stages[0].status is Status.NOT_STARTED
+        where = "split_heads is written in split_heads (1).py: move it to split_heads.py."
+        assert report.stages[0].why_not_started == (where if told else "")
+
+
 @pytest.mark.parametrize("source", [b"import os\nos._exit(0)\n", None], ids=["deadly", "missing"])
 def test_a_file_that_cannot_be_imported_at_all_is_the_cause_of_later_failures(
     source: bytes | None,

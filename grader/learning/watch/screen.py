@@ -254,7 +254,9 @@ def _verdict(page: Page, state: Watching, room: int) -> list[Text]:
 
 
 def _how_to_begin(page: Page, state: Watching, *, keys: bool) -> Iterator[Text]:
-    yield from page.sentence("Nothing is written here yet.")
+    result = _result(state)
+    why = result.why_not_started if result is not None else ""
+    yield from page.sentence(page.word(why) if why else "Nothing is written here yet.")
     yield Text()
     opening = Text("Open ").append(page.word(_file(state)), COMMAND)
     steps = (

@@ -161,6 +161,14 @@ def draw(state: Watching, width: int = 80, height: int = 24, **options: Any) -> 
     return drawn.draw(watch_screen(state, height), width, **options)
 
 
+def test_why_work_in_another_place_is_not_graded_is_told() -> None:
+    why = "fold is written in fold (1).py: move it to fold.py."
+    stub = report(Status.NOT_STARTED, F)
+    told = replace(stub, stages=(replace(stub.stages[0], why_not_started=why),))
+    shown = draw(replace(START, phase=Phase.WAITING, report=told))
+    assert why in shown and "Nothing is written" not in shown
+
+
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_screen(name: str) -> None:
     shown = draw(SITUATIONS[name])
