@@ -263,6 +263,8 @@ expected scalar type (\w+) but found (\w+)|dtype, but got:? (?:c10::)?(\w+) (?:!
 ^Expected attn_mask dtype to be bool
     F.scaled_dot_product_attention takes a mask of True and False, and adds one of floats to the
     scores: make yours boolean
+Explicit attn_mask should not be set when is_causal=True
+    F.scaled_dot_product_attention takes one of the two here: put both into one mask
 Boolean value of Tensor with more than one value is ambiguous
     <many>
 subscripts in the equation \((\d+)\) does not match .* \((\d+)\) for operand (\d)

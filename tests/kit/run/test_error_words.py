@@ -116,6 +116,12 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: torch.nn.functional.scaled_dot_product_attention(X, X, X, X.bool().long()),
         "True and False, and adds one of floats.*make yours boolean",
     ),
+    "a mask and is_causal": (
+        lambda: torch.nn.functional.scaled_dot_product_attention(
+            X, X, X, torch.ones(1, 1).bool(), dropout_p=0.5, is_causal=True
+        ),
+        "takes one of the two here",
+    ),
     "a slice up to several numbers": (
         lambda: X[:, : torch.tensor([1, 2])],
         "holds several numbers, or",
