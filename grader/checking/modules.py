@@ -73,8 +73,9 @@ def with_state(module: Module, state: Mapping[str, Tensor], *, evaluate: bool = 
             wanted = {name: tuple(tensor.shape) for name, tensor in state.items()}
             expect_parameters(named_parameters(module), wanted, others=True)
     if isinstance(missing, list) and missing:
-        others = {*named_parameters(module), *(name for name, _ in module.named_buffers())}
-        lazy = [name for name in missing if name not in others]
+        found = named_parameters(module)
+        layers = {name.rpartition(".")[0] for name in state}
+        lazy = [n for n in missing if n not in found and n.rpartition(".")[0] in layers]
         some = next(iter(state.values()))  # which of them is never looked at
         expect_parameters({**dict.fromkeys(lazy, some), **state}, wanted)
     device = next(iter(state.values())).device
