@@ -6,27 +6,21 @@ for every value in every failing case of a check.
 
 from __future__ import annotations
 
-import inspect
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from grader.diagnosis.relations.finding import relation_of
 from grader.diagnosis.relations.pair import Pair, is_telling
 from grader.diagnosis.relations.single import relation_of_numbers
-from grader.diagnosis.replay import PARAMETERS, Step
-from grader.diagnosis.replies import arrays, equal, read, room, wide
-from grader.diagnosis.starts import other_names, start_symptom
+from grader.diagnosis.replay import Step
+from grader.diagnosis.starts import start_symptom
+from grader.diagnosis.wrong_answer import WrongAnswer
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
-from grader.run.failures import strings
-from grader.run.worker.packing import Iterated, Unpacker
-from grader.types.report import Diagnosis, Way
+from grader.types.report import Diagnosis
 from grader.types.text import listed
 
 _MOST_VALUES = 1 << 16  # numbers of an answer in which a relation is looked for
-_MOST_TESTED = 1 << 20  # and of one in which it is only tested
 _GENERAL = {"dtype": "Your result has the right numbers, but not the expected dtype."}
 _LAYERS = (
     " A layer counts if __init__ sets it under this name, as in self.layer = nn.Linear(4, 4), "
@@ -39,7 +33,6 @@ _IN_PLACE = (
     "x[0] = act in place."
 )
 _FEW = 3  # names that the message lists
-_ORDINALS = ("first", "second", "third", "fourth")
 
 
 def symptom_of(
@@ -52,7 +45,7 @@ def symptom_of(
     `cases` are its failing cases, each with its steps. `own` are the stage's symptoms, which come
     before the kit's.
     """
-    seen = [_Seen(fact, steps, solution) for fact, steps in cases]
+    seen = [WrongAnswer(fact, steps, solution) for fact, steps in cases]
     starts = [each.start for each in seen if each.start is not None]
     lacking = [each.lacking for each in seen if each.lacking]
     if not seen:
@@ -77,7 +70,7 @@ def _told(found: tuple[str, str] | None) -> Diagnosis | None:
     return found and Diagnosis(f"symptom:{found[0]}", found[1])
 
 
-def _of_the_author(seen: Sequence[_Seen], own: Sequence[Symptom]) -> Diagnosis | None:
+def _of_the_author(seen: Sequence[WrongAnswer], own: Sequence[Symptom]) -> Diagnosis | None:
     if any(each.is_telling for each in seen):
         for symptom in own:
             if all(each.has(symptom) for each in seen):
@@ -85,7 +78,7 @@ def _of_the_author(seen: Sequence[_Seen], own: Sequence[Symptom]) -> Diagnosis |
     return None
 
 
-def _beside_the_numbers(seen: Sequence[_Seen]) -> Diagnosis | None:
+def _beside_the_numbers(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
     found = [told for each in seen if (told := each.beside_the_numbers()) is not None]
     ids, texts = {id for id, _ in found}, {text for _, text in found}
     if len(found) < len(seen) or len(ids) > 1:
@@ -94,13 +87,13 @@ def _beside_the_numbers(seen: Sequence[_Seen]) -> Diagnosis | None:
     return _told((id, text if len(texts) == 1 else _GENERAL.get(id, text)))
 
 
-def _between_numbers(seen: Sequence[_Seen]) -> Diagnosis | None:
+def _between_numbers(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
     numbers = [each.numbers for each in seen if each.numbers is not None]
     return _told(relation_of_numbers(numbers)) if len(numbers) == len(seen) else None
 
 
-def _between_arrays(seen: Sequence[_Seen]) -> Diagnosis | None:
-    pairs = sorted(filter(None, map(_Seen.pair, seen)), key=lambda pair: pair.got.size)
+def _between_arrays(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
+    pairs = sorted(filter(None, map(WrongAnswer.pair, seen)), key=lambda pair: pair.got.size)
     if len(pairs) < len(seen) or pairs[0].got.size > _MOST_VALUES:
         return None
     relation = relation_of(pairs)
@@ -110,11 +103,11 @@ def _between_arrays(seen: Sequence[_Seen]) -> Diagnosis | None:
     return _told(("same", text)) if _are_alike(pairs) else None
 
 
-def _changed(seen: Sequence[_Seen]) -> Diagnosis | None:
+def _changed(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
     return Diagnosis(CHANGED, _IN_PLACE) if all(each.changes_arguments for each in seen) else None
 
 
-def _only_wrong(seen: Sequence[_Seen]) -> Diagnosis | None:
+def _only_wrong(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
     only = [alone for each in seen if (alone := each.only_wrong()) is not None]
     if len(only) < len(seen):
         return None
@@ -123,280 +116,6 @@ def _only_wrong(seen: Sequence[_Seen]) -> Diagnosis | None:
         return None
     text = f"Only {listed(names)} {'is' if len(names) == 1 else 'are'} wrong."
     return _told((f"only-wrong:{place}", text))
-
-
-class _Seen:
-    """The wrong answer of a failing case: that of its last call, else the first.
-
-    A check may accept another answer than the solution's, such as weights from before dropout, and
-    go on.
-    """
-
-    def __init__(
-        self, fact: CaseFact, steps: Sequence[Step], solution: Callable[[str], Any]
-    ) -> None:
-        self._fact = fact
-        self._steps = steps
-        self._solution = solution
-        wrong = [step for step in steps if step.deviates]
-        last = steps[-1:] if wrong and steps[-1].learner.error is None else ()
-        ended_by = [step for step in last if step.deviates and _is_call(step)]
-        self._step = next(iter([*ended_by, *wrong]), None)
-        # Answers that are equal for a replay may still differ too much for the check.
-        self._is_strict = self._step is None and fact.way == Way.VALUES.value and bool(steps)
-        if self._is_strict:
-            self._step = steps[-1]
-
-    @property
-    def start(self) -> tuple[Any, Any] | None:
-        """The parameters of both sides, if they are freshly drawn or of other names."""
-        step = self._step
-        if step is None or step.learner.error is not None or step.solution.error is not None:
-            return None
-        both = step.learner.value, step.solution.value
-        method = step.exchange.request.target.get("method")
-        return both if step.fresh or (method in PARAMETERS and other_names(*both)) else None
-
-    @property
-    def lacking(self) -> list[str]:
-        """The parameters that the check has set, and that the module does not have."""
-        names: list[str] = []
-        for step in takewhile(lambda step: step is not self._step, self._steps):
-            if step.exchange.request.target.get("method") == "load_state_dict":
-                keys = read(step.exchange.reply).value
-                names = strings(keys[1]) if isinstance(keys, tuple) and len(keys) == 2 else []
-        return names
-
-    @property
-    def is_comparable(self) -> bool:
-        """Whether both sides returned an answer of an entry point that is not freshly drawn."""
-        step = self._step
-        if step is None or step.fresh or step.entry is None:
-            return False
-        return step.learner.error is None and step.solution.error is None
-
-    @property
-    def is_telling(self) -> bool:
-        """Whether a symptom of the author's proves something here."""
-        assert self._step is not None
-        want = arrays(self._step.solution.value)  # none if it is a single number
-        return not want or any(is_telling(wide(array), _is_bool(array)) for array in want)
-
-    def has(self, symptom: Symptom) -> bool:
-        """Whether one of the author's symptoms holds."""
-        step = self._step
-        if step is None or step.entry != symptom.of or not _is_call(step):
-            return False
-        got, want = arrays(step.learner.value), arrays(step.solution.value)
-        args = self._arguments(step)
-        takes = inspect.signature(symptom.holds).parameters
-        if all(each.kind is not each.VAR_KEYWORD for each in takes.values()):
-            args = {name: value for name, value in args.items() if name in takes}
-        try:
-            held = symptom.holds(step.learner.value, step.solution.value, **args)
-        except Exception:  # noqa: BLE001 - a wrong answer may have any shape
-            return False
-        return len(got) == len(want) and bool(held)
-
-    @property
-    def changes_arguments(self) -> bool:
-        """Whether the learner's call is wrong and changes an argument, as no right call does."""
-        assert self._step is not None
-        learner, right = self._step.learner, self._step.solution
-        is_wrong = not equal(learner.value, right.value)
-        return is_wrong and bool(learner.changed) and not right.changed
-
-    def beside_the_numbers(self) -> tuple[str, str] | None:
-        """What is wrong although all numbers are right: the gradient, the dtype, an argument."""
-        step = self._step
-        assert step is not None
-        learner, right = step.learner, step.solution
-        if self._is_strict:
-            return None
-        if equal(learner.value, right.value):
-            if not equal(learner.changed, right.changed):
-                last = self._steps[-1]
-                if last is not step and last.learner.error and _is_call(last):
-                    return None  # another call ended the check
-                return "changes-argument", "Your result is right, but the call changes an argument."
-            if any(right.grads) and not any(learner.grads):
-                text = "Your result has the right numbers, but no gradient can flow through it."
-                return "no-gradient", text
-            return None
-        pieces = self._pieces(learner.value, right.value)
-        if pieces:
-            return "pieces", pieces
-        contained = self._contained(learner.value, right.value)
-        if contained:
-            kind = contained.partition(" ")[2].replace(" ", "-")
-            return f"inside:{kind}", f"Your result is the right one, but inside {contained}."
-        got, want = arrays(learner.value), arrays(right.value)
-        if len(got) != len(want) or not want:
-            return None
-        for one, other in zip(got, want, strict=True):
-            if tuple(one.shape) != tuple(other.shape) or not _is_near(one, other):
-                return None
-        given, due = ({_name(array) for array in side} for side in (got, want))
-        if given == due:
-            return None
-        names = f"as {listed(sorted(given))}, not as {listed(sorted(due))}"
-        return "dtype", f"Your result has the right numbers, but {names}."
-
-    def _pieces(self, value: Any, right: Any) -> str:
-        """That the right array is there in pieces along an axis, "" if it is not."""
-        if not isinstance(value, (list, tuple)) or len(value) < 2 or not hasattr(right, "shape"):
-            return ""
-        names = self._axes(right)
-        for axis, size in enumerate(right.shape):
-            before = (slice(None),) * axis
-            if len(value) == size and all(
-                equal(piece, right[(*before, place)]) for place, piece in enumerate(value)
-            ):
-                kind, name = type(value).__name__, names[axis] if names else f"axis {axis}"
-                return f"Your result is a {kind} of the right pieces along {name}: stack them."
-        return ""
-
-    def _axes(self, right: Any) -> tuple[str, ...]:
-        """The names of the right array's axes, () if unknown."""
-        sizes = tuple(size for _, size in self._fact.axes)
-        return tuple(name for name, _ in self._fact.axes if sizes == tuple(right.shape))
-
-    def _contained(self, value: Any, right: Any) -> str:
-        """What holds the right array, such as "a list"; "" if nothing does."""
-        if not isinstance(value, (list, tuple)) or not hasattr(right, "dtype"):
-            return ""
-        name = "an iterator" if isinstance(value, Iterated) else f"a {type(value).__name__}"
-        if len(value) == 1 and equal(value[0], right):
-            return name
-        import numpy
-
-        try:
-            nested = numpy.array(value, dtype=numpy.float64)
-        except (TypeError, ValueError, RuntimeError, OverflowError):
-            return ""
-        tolerance = room(right)
-        if nested.shape != tuple(right.shape):
-            return ""
-        is_right = numpy.allclose(nested, wide(right), *tolerance)
-        return name.replace(" ", " nested ") if is_right else ""
-
-    @property
-    def numbers(self) -> tuple[float, float] | None:
-        """What came and what was expected, if both are plain numbers of an ordinary size."""
-        assert self._step is not None
-        both = self._step.learner.value, self._step.solution.value
-        kinds = {type(each) for each in both}
-        return both if kinds <= {int, float} and all(abs(each) < 1e300 for each in both) else None
-
-    def pair(self) -> Pair | None:
-        """The first wrong array of the answer, and the right one."""
-        step = self._step
-        assert step is not None
-        got, want = arrays(step.learner.value), arrays(step.solution.value)
-        if len(got) != len(want) or not want:
-            return None
-        for place, (one, other) in enumerate(zip(got, want, strict=True)):
-            if equal(one, other) and not self._is_strict:
-                continue
-            size = max(math.prod(one.shape), math.prod(other.shape))
-            if size > _MOST_TESTED or "complex" in _name(one) + _name(other):
-                return None
-            what = self._what(place, len(want), step)
-            is_bool = _is_bool(one) and _is_bool(other)
-            arguments = self._arguments(step)
-            given = {
-                name: wide(value) for name, value in arguments.items() if hasattr(value, "dtype")
-            }
-            return Pair(
-                *(wide(one), wide(other), self._room(other), what, self._axes(other)),
-                *(self._sizes(arguments, step), given, is_bool),
-            )
-        return None
-
-    def only_wrong(self) -> tuple[int, list[str]] | None:
-        """Of several arrays the one that is wrong, in words, if all others are right; its place.
-
-        Of parameters, up to half may be wrong: some layers were forgotten.
-        """
-        step = self._step
-        assert step is not None
-        got, want = arrays(step.learner.value), arrays(step.solution.value)
-        if self._is_strict or len(got) != len(want) or len(want) < 2:
-            return None
-        is_right = [equal(one, other) for one, other in zip(got, want, strict=True)]
-        others = [array for array, right in zip(want, is_right, strict=True) if right]
-        most = len(want) // 2 if self._are_parameters(step) else 1
-        if not 1 <= len(want) - len(others) <= most:
-            return None
-        if not all(is_telling(wide(array), _is_bool(array)) for array in others):
-            return None
-        wrong = [place for place, right in enumerate(is_right) if not right]
-        if self._are_parameters(step):
-            return wrong[0], [_parameter(step.solution.value, place) for place in wrong]
-        kind = "gradients"
-        if _is_call(step):
-            kind = "tensors that you return" if _is_nested(step.solution.value) else "results"
-        return wrong[0], [f"the {_ordinal(wrong[0])} of the {len(want)} {kind}"]
-
-    def _room(self, array: Any) -> tuple[float, float]:
-        # How near is near enough for the check is not known: only what is equal is called right.
-        return (0.0, 0.0) if self._is_strict else room(array)
-
-    def _are_parameters(self, step: Step) -> bool:
-        """Whether a request asks for the parameters of a module."""
-        return step.exchange.request.target.get("method") in PARAMETERS
-
-    def _what(self, place: int, count: int, step: Step) -> str:
-        if self._are_parameters(step):
-            return _parameter(step.solution.value, place)
-        if not _is_call(step):
-            return "The gradient" if count == 1 else f"The {_ordinal(place)} gradient"
-        if _is_nested(step.solution.value):
-            return f"The {_ordinal(place)} of the {count} tensors that you return"
-        return "Your result" if count == 1 else f"The {_ordinal(place)} of your results"
-
-    def _arguments(self, step: Step) -> dict[str, Any]:
-        """The arguments of a request by their names in the solution."""
-        header = step.exchange.request.header
-        if "args" not in header or step.entry is None:
-            return {}
-        unpacker = Unpacker(step.exchange.request)
-        args, kwargs = unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])
-        target = step.exchange.request.target
-        called = self._solution(step.entry)
-        if "object" in target:
-            own = "forward" if hasattr(called, "forward") else "__call__"
-            called = getattr(called, target.get("method") or own, None)
-            args = [None, *args]
-        try:
-            bound = inspect.signature(called).bind(*args, **kwargs)
-        except (TypeError, ValueError):
-            return {}
-        return {name: value for name, value in bound.arguments.items() if name != "self"}
-
-    def _sizes(self, arguments: Mapping[str, Any], step: Step) -> dict[str, int]:
-        """The known integers and sizes, including those with which the object was made."""
-        found = dict(self._numbers(arguments))
-        target = step.exchange.request.target
-        if "object" in target:
-            for made in self._steps:
-                if made.exchange.reply.handle == target["object"]:
-                    found.update(self._numbers(self._arguments(made)))
-                    break
-        wholes = [(name, size) for name, size in found.items() if "." not in name]
-        for name, size in list(found.items()):
-            for other, divisor in wholes:
-                if name != other and divisor > 1 and size % divisor == 0 and size > divisor:
-                    found[f"({name} / {other})"] = size // divisor
-        return found
-
-    def _numbers(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-        for name, value in arguments.items():
-            if isinstance(value, int) and not isinstance(value, bool):
-                yield name, value
-            elif hasattr(value, "dtype") and hasattr(value, "shape"):
-                for axis, size in enumerate(value.shape):
-                    yield f"{name}.shape[{axis - len(value.shape)}]", int(size)
 
 
 def _lacking(names: Sequence[str]) -> Diagnosis:
@@ -418,42 +137,3 @@ def _are_alike(pairs: Sequence[Pair]) -> bool:
     if not is_telling(first.got, first.is_bool):
         return any(pair.want.shape != first.want.shape for pair in pairs)
     return not all(pair.same(pair.want, first.want) for pair in pairs)
-
-
-def _is_near(one: Any, other: Any) -> bool:
-    """Whether two arrays have the same numbers, with the tolerance of the coarser dtype."""
-    import numpy
-
-    (relative, absolute), (other_relative, other_absolute) = room(one), room(other)
-    tolerance = max(relative, other_relative), max(absolute, other_absolute)
-    return bool(numpy.allclose(wide(one), wide(other), *tolerance, equal_nan=True))
-
-
-def _is_bool(array: Any) -> bool:
-    return _name(array) == "bool"
-
-
-def _name(array: Any) -> str:
-    return str(array.dtype).removeprefix("torch.")
-
-
-def _is_nested(value: Any) -> bool:
-    """Whether some of the results are in a tuple of their own, so counting them is no help."""
-    return isinstance(value, (list, tuple)) and any(
-        isinstance(each, (list, tuple)) for each in value
-    )
-
-
-def _is_call(step: Step) -> bool:
-    """Whether a request calls the learner's code, and is no backward pass."""
-    return "args" in step.exchange.request.header
-
-
-def _parameter(named: Any, place: int) -> str:
-    """The name of a parameter among those that a module returned, in pairs or in a dictionary."""
-    pairs = list(named.items()) if isinstance(named, dict) else list(named)
-    return str([pair for pair in pairs if arrays(pair[1])][place][0])
-
-
-def _ordinal(place: int) -> str:
-    return _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
