@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from grader.run.sources import stage_sources
+from grader.run.sources import defined_elsewhere, definition, stage_sources
 from grader.types.course import Stage
 from grader.types.submission import Submission
 
@@ -50,20 +50,14 @@ def is_replaced(submission: Submission, stage: Stage) -> bool:
 
 def written_elsewhere(submission: Submission, stage: Stage) -> tuple[str, str] | None:
     """An entry point that is written in another file than the stage's, and that file."""
-    for name, data in submission.files.items() if submission.is_folder else ():
-        text = data.decode("utf-8", "replace")
-        if name != stage.file_name and not _UNWRITTEN.search(text):
-            for entry in stage.entry_points:
-                if not entry.is_fixture and _definition(entry.name).search(text):
-                    return entry.name, name
+    for entry in stage.entry_points:
+        for file, text in defined_elsewhere(submission, stage, entry.name):
+            if not entry.is_fixture and not _UNWRITTEN.search(text):
+                return entry.name, file
     return None
-
-
-def _definition(name: str) -> re.Pattern[str]:
-    return re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=]", re.MULTILINE)
 
 
 def _defining(submission: Submission, stage: Stage, name: str) -> list[str]:
     """The texts that define a name, the one that counts first."""
-    found = _definition(name)
+    found = definition(name)
     return [text for _, text in stage_sources(submission, stage) if found.search(text)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.run.failures import AnswerError, LoadError, last_frame, strings, told
+from grader.run.sources import defined_elsewhere
 from grader.run.worker.loader import FOREIGN
 from grader.run.worker.wire import Frame
 from grader.types.course import Course, Stage
@@ -105,11 +106,8 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
 
 def _elsewhere(name: str, stage: Stage, submission: Submission) -> str:
     """Where another file defines the name; "" if none does."""
-    defines = re.compile(rf"^(?:def|class) {name}\b", re.MULTILINE)
-    for other, data in submission.files.items():
-        is_other = other != stage.file_name and other.endswith(".py")
-        if is_other and defines.search(data.decode("utf-8", "replace")):
-            return f" is in {safe(other)}; move it to {stage.file_name}"
+    for other, _ in defined_elsewhere(submission, stage, name):
+        return f" is in {safe(other)}; move it to {stage.file_name}"
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from grader.types.course import Stage
@@ -30,6 +31,19 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
         return
     for name, data in submission.files.items():
         yield name, _text(data)
+
+
+def definition(name: str) -> re.Pattern[str]:
+    """What finds where a text defines a name, outside any function or class."""
+    return re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=]", re.MULTILINE)
+
+
+def defined_elsewhere(submission: Submission, stage: Stage, name: str) -> Iterator[tuple[str, str]]:
+    """Names and texts of a folder's Python files, but the stage's own, that define a name."""
+    for file, text in all_sources(submission) if submission.is_folder else ():
+        is_other = file != stage.file_name and file.endswith(".py")
+        if is_other and definition(name).search(text):
+            yield file, text
 
 
 def cell_name(number: int) -> str:
