@@ -22,6 +22,7 @@ from grader.run.facts import StageFacts
 from grader.run.failures import Cancelled
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.reader import Reader
+from grader.run.sources import place_of
 from grader.run.stopping import first_interrupt
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
@@ -247,7 +248,7 @@ class Engine:
             self._runs = None
             runs.close()
         notes = [f"seed {request.seed}", *runs.notes]
-        notes += [f"{r.slug}: {r.why_not_started}" for r in results if r.why_not_started]
+        notes += [_not_started_note(each) for each in results if each.why_not_started]
         if self.interpreter.missing_layers:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
         report = judge(self.course, request.submission.name, self.device, results, notes)
@@ -462,7 +463,13 @@ def _why_not_started(submission: Submission, stage: Stage) -> str:
     if elsewhere is None:
         return ""
     name, file = elsewhere
-    return f"{name} is written in {safe_line(file)}: move it to {stage.file_name}."
+    place = place_of(submission, stage, file)
+    return f"{name} is written in {safe_line(file)}: move it to {place}."
+
+
+def _not_started_note(result: StageResult) -> str:
+    why = result.why_not_started
+    return why if result.slug in why else f"{result.slug}: {why}"
 
 
 @dataclass(eq=False)

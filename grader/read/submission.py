@@ -11,6 +11,7 @@ import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +21,7 @@ from grader.read.files import name_in_text
 from grader.read.outputs import TooMuchError, without_outputs
 from grader.types.course import Stage
 from grader.types.errors import NoSubmissionError, SubmissionFileError
-from grader.types.submission import IS_A_LINK, Submission
+from grader.types.submission import EXERCISES, IS_A_LINK, Submission
 
 FILE_CAP = 1 << 20  # bytes of one file
 NOTEBOOK_CAP = 32 << 20  # bytes of a notebook; of a larger one without its outputs
@@ -33,7 +34,6 @@ FILES_CAP = 200  # files of one folder, and folders in it
 FOLDER_CAP = 8 << 20  # bytes of all its files
 ENTRIES_CAP = 20_000  # entries of one folder, of any kind
 DEPTH_CAP = 10  # levels of folders
-EXERCISES = "exercises"
 _SYSTEMS = frozenset({"__MACOSX", ".DS_Store", ".ipynb_checkpoints"})
 _LEFT_OUT = frozenset({"__pycache__", "__MACOSX", "venv", "node_modules"})
 _START = 100  # bytes that show the kind of a file that is not a notebook
@@ -116,7 +116,8 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
             if (path / EXERCISES).is_dir() and (path / FILE_NAME).is_file():
                 path /= EXERCISES
                 _expect_no_link(path)
-            return _folder(path, below)
+            found = _folder(path, below)
+            return replace(found, near=_near(path)) if is_own else found
         except OSError as error:  # a folder without permission to read
             raise SubmissionFileError(f"{path}: {why_unread(error)}") from None
     suffix = path.suffix.lower()
@@ -346,6 +347,19 @@ def _folder(folder: Path, below: Path | None) -> Submission:
             if size > FOLDER_CAP:
                 raise SubmissionFileError(f"{folder}: is larger than {FOLDER_CAP >> 20} MiB")
     return Submission(str(folder), dict(sorted(files.items())), links=frozenset(links))
+
+
+def _near(folder: Path) -> dict[str, bytes]:
+    """What a learner may have saved in the wrong place: beside exercises/, or as .py.txt in it."""
+    if folder.name != EXERCISES:
+        return {}
+    files = [*folder.parent.glob("*.py"), *folder.glob("*.py.txt")]
+    near: dict[str, bytes] = {}
+    for path in sorted(files)[:FILES_CAP]:
+        with suppress(SubmissionFileError):
+            data = python_bytes(regular_bytes(path, FILE_CAP))
+            near[name_in_text(path.relative_to(folder.parent))] = data
+    return near
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, int]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.run.failures import AnswerError, LoadError, last_frame, strings, told
-from grader.run.sources import defined_elsewhere
+from grader.run.sources import defined_elsewhere, place_of
 from grader.run.worker.loader import FOREIGN
 from grader.run.worker.wire import Frame
 from grader.types.course import Course, Stage
@@ -107,7 +107,7 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
 def _elsewhere(name: str, stage: Stage, submission: Submission) -> str:
     """Where another file defines the name; "" if none does."""
     for other, _ in defined_elsewhere(submission, stage, name):
-        return f" is in {safe(other)}; move it to {stage.file_name}"
+        return f" is in {safe(other)}; move it to {place_of(submission, stage, other)}"
     return ""
 
 

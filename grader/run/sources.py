@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from grader.types.course import Stage
-from grader.types.submission import Submission
+from grader.types.submission import EXERCISES, Submission
 
 
 def stage_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
@@ -39,11 +39,19 @@ def definition(name: str) -> re.Pattern[str]:
 
 
 def defined_elsewhere(submission: Submission, stage: Stage, name: str) -> Iterator[tuple[str, str]]:
-    """Names and texts of a folder's Python files, but the stage's own, that define a name."""
-    for file, text in all_sources(submission) if submission.is_folder else ():
-        is_other = file != stage.file_name and file.endswith(".py")
-        if is_other and definition(name).search(text):
+    """Names and texts of the files, but the stage's own, in or near a folder that define a name."""
+    if not submission.is_folder:
+        return
+    others = [each for each in all_sources(submission) if each[0] != stage.file_name]
+    others = [(file, text) for file, text in others if file.endswith(".py")]
+    for file, text in [*others, *((file, _text(data)) for file, data in submission.near.items())]:
+        if definition(name).search(text):
             yield file, text
+
+
+def place_of(submission: Submission, stage: Stage, file: str) -> str:
+    """Where to move what was found in `file` of a folder."""
+    return f"{EXERCISES}/{stage.file_name}" if file in submission.near else stage.file_name
 
 
 def cell_name(number: int) -> str:

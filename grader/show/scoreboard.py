@@ -81,11 +81,14 @@ def known_board(page: Page, course: Course, progress: Progress, here: str) -> It
 def footnotes(page: Page, report: Report) -> Iterator[Text]:
     """Facts about the run: skipped checks and the report's notes. May be empty."""
     lines = skipped_lines(report)
+    is_begun = any(stage.status is not Status.NOT_STARTED for stage in report.stages)
+    above = [stage.why_not_started for stage in report.stages if not is_begun]
+    notes = [note for note in report.notes if not any(why and why in note for why in above)]
     if len(report.stages) == 1 and not page.plain:
         course = (report.whole_name,) if report.version else ()
-        lines.append(", ".join((*course, report.submission, report.device, *report.notes)))
+        lines.append(", ".join((*course, report.submission, report.device, *notes)))
     else:
-        lines += report.notes
+        lines += notes
     if report.unchanged:
         lines.append(_unchanged(report))
     for line in lines:

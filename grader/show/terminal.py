@@ -60,12 +60,13 @@ def explanation(
 def _welcome(page: Page, report: Report, next_file: str | None) -> Iterator[Text]:
     slug = page.word(report.stages[0].slug)
     greeting = "Welcome! Nothing is written yet, so here is how to begin."
-    if len(report.stages) == 1:
-        why = report.stages[0].why_not_started
-        if why:
+    reasons = [stage.why_not_started for stage in report.stages if stage.why_not_started]
+    if reasons:
+        for why in reasons:
             yield from page.sentence(page.word(why))
-            yield Text()
-            return
+        yield Text()
+        return
+    if len(report.stages) == 1:
         greeting = f"Nothing is written in {slug} yet."
     where = Text("Open ").append(
         page.word(next_file) if next_file else f"the file of {slug}", COMMAND

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+EXERCISES = "exercises"  # the folder of a workspace that is graded
 IS_A_LINK = "is a link, which is not followed"
 
 
@@ -13,8 +14,8 @@ IS_A_LINK = "is a link, which is not followed"
 class Submission:
     """A folder of files by relative path, or one `script`, or one notebook's code `cells`.
 
-    `links` are files that were not read because they are links. If `refused` gives a reason,
-    nothing was read, and the report says so.
+    `links` are files that were not read because they are links, and `near` what a learner may have
+    saved in the wrong place. If `refused` gives a reason, nothing was read, and the report says so.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Submission:
     script: str | None = None
     cells: tuple[str, ...] | None = None
     links: frozenset[str] = frozenset()
+    near: Mapping[str, bytes] = field(default_factory=dict)
     refused: str = ""
 
     def digest(self, file_name: str) -> str:

@@ -431,6 +431,14 @@ def test_who_writes_in_another_file_than_the_stages_is_told_where_it_belongs() -
         assert report.stages[0].why_not_started == (where if told else "")
 
 
+def test_who_saves_beside_exercises_is_told_the_whole_way() -> None:
+    stage, near = COURSE.stage("split_heads"), {"split_heads.py": SOLUTIONS["split_heads.py"]}
+    mine = Submission("mine", {stage.file_name: stage.exercise_file.read_bytes()}, near=near)
+    report = grade(COURSE, Request(mine, (stage,), seed=11))
+    where = "split_heads is written in split_heads.py: move it to exercises/split_heads.py."
+    assert report.stages[0].why_not_started == where and where in report.notes
+
+
 @pytest.mark.parametrize("source", [b"import os\nos._exit(0)\n", None], ids=["deadly", "missing"])
 def test_a_file_that_cannot_be_imported_at_all_is_the_cause_of_later_failures(
     source: bytes | None,

@@ -23,7 +23,6 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
 from grader.read.course_file import FILE_NAME
 from grader.read.submission import (
     DEPTH_CAP,
-    EXERCISES,
     FILE_CAP,
     FILES_CAP,
     FOLDER_CAP,
@@ -36,6 +35,7 @@ from grader.read.submission import (
     regular_bytes,
 )
 from grader.types.errors import SubmissionFileError
+from grader.types.submission import EXERCISES
 from grader.types.text import safe_line
 
 ARCHIVE = ".zip"

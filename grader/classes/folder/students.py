@@ -24,7 +24,6 @@ from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.submitted import time_of
 from grader.read.files import listed_names, name_in_text
 from grader.read.submission import (
-    EXERCISES,
     FILES_CAP,
     is_left_out,
     is_systems,
@@ -35,7 +34,7 @@ from grader.read.submission import (
 )
 from grader.types.course import Assignment
 from grader.types.errors import KitError, SubmissionFileError
-from grader.types.submission import IS_A_LINK, Submission
+from grader.types.submission import EXERCISES, IS_A_LINK, Submission
 from grader.types.text import safe_line
 
 _LATE = "Canvas has marked it as late."

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from grader.read.submission import is_left_out, read_or_refuse
@@ -77,8 +78,13 @@ def _is_young(stamps: _Stamps) -> bool:
 
 
 def _stamps(folder: Path) -> _Stamps:
-    """The stamps of `folder`, its subfolders and their .py files; a new version has a new one."""
+    """The stamps of `folder`, its subfolders and their .py files; a new version has a new one.
+
+    The stamp of the folder around it shows what a learner saves beside it by mistake.
+    """
     stamps: _Stamps = {}
+    with suppress(OSError):
+        stamps[str(folder.parent)] = _stamp(os.stat(folder.parent))
     pending = [str(folder)]
     for parent in pending:
         try:

@@ -64,6 +64,16 @@ def test_a_folder_gives_its_python_files_by_their_relative_paths(tmp_path: Path)
     assert read.name == str(tmp_path)
 
 
+def test_a_learners_files_beside_exercises_are_near(tmp_path: Path) -> None:
+    own = tmp_path / "exercises"
+    write_files(tmp_path, {"fold.py": "a", "exercises/fold.py": "b", "exercises/x.py.txt": "c"})
+    (tmp_path / "link.py").symlink_to(own / "fold.py")
+    found = read_submission(own, is_own=True)
+    assert found.near == {"fold.py": b"a", "exercises/x.py.txt": b"c"}
+    assert found.files == {"fold.py": b"b"}
+    assert not read_submission(own).near  # of others nothing outside the folder is read
+
+
 def test_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
     sources: dict[str, str | bytes] = {
         "crlf.py": b"x = 1\r\n",

@@ -417,6 +417,12 @@ def test_a_stub_below_the_answer_is_the_reason_and_not_how_to_begin() -> None:
     empty = report(replace(stage(0, N), why_not_started=why))
     assert draw(terminal.explanation(empty)).split("\n")[0] == f"  {why}"
     assert "Put your code" not in draw(terminal.explanation(empty))
+    several = replace(empty, stages=empty.stages * 2, notes=("seed 1", f"fold: {why}"))
+    assert "Put your code" not in draw(terminal.explanation(several))
+    for told in (several, replace(several, stages=empty.stages)):
+        assert why not in draw(scoreboard.footnotes(told))  # it stands above
+    begun = replace(several, stages=(*empty.stages, stage(0, F)))
+    assert why in draw(scoreboard.footnotes(begun))
 
 
 def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:

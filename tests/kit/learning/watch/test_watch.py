@@ -158,6 +158,17 @@ def test_a_save_of_another_stage_turns_to_it(learner: Learner) -> None:
     learner.judged(BONUS.slug, Status.NOT_STARTED)  # by way of the second, which now passes
 
 
+def test_a_save_beside_exercises_is_noticed(learner: Learner) -> None:
+    learner.judged(FIRST.slug, Status.NOT_STARTED)
+    shutil.copy(FIRST.solution_file, learner.root)
+    told = learner.sees(
+        lambda state: state.report is not None and bool(state.report.stages[0].why_not_started)
+    )
+    assert told.report is not None and told.report.stages[0].why_not_started == (
+        "moving_average is written in moving_average.py: move it to exercises/moving_average.py."
+    )
+
+
 def test_a_file_that_is_not_python_or_half_written_or_empty_or_gone_is_told_calmly(
     learner: Learner,
 ) -> None:
