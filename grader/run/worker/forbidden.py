@@ -25,9 +25,8 @@ from typing import Any
 
 _OPS = "torch.ops.aten."
 _DEVICES = ("CPU", "CUDA", "MPS", "NestedTensorCPU", "NestedTensorCUDA")
-# Any other device and subclass of tensors. The second comes into force only after the first.
-_OTHERS = ("CompositeExplicitAutograd", "Autograd")
-_VMAP = "FuncTorchVmapMode"  # torch.vmap takes a composite operation apart before any of these
+_COMPOSITE = "CompositeImplicitAutograd"  # an operation made of others, on any device
+_VMAP = "FuncTorchVmapMode"  # torch.vmap takes such an operation apart before that
 
 
 def kit_globals() -> frozenset[int]:
@@ -172,16 +171,13 @@ class CallWatch:
             warnings.simplefilter("ignore")  # the warning that a kernel is overridden
             for overload in operation.overloads():
                 op = getattr(operation, overload)
-                if has_kernel(op.name(), _COMPOSITE):
-                    call = _Noticing(self, name, _composite(op, torch))
-                    for key in (*_DEVICES, *_OTHERS, _VMAP):
-                        library.impl(op, _plain(call), key)
-                else:
-                    for device in _DEVICES:
-                        if has_kernel(op.name(), device):
-                            kernel = torch.library.get_kernel(op, device)
-                            call = _Noticing(self, name, kernel.call_boxed)
-                            library.impl(op, _plain(call), device, with_keyset=True)
+                keys = {key: key for key in (_COMPOSITE, *_DEVICES) if has_kernel(op.name(), key)}
+                if _COMPOSITE in keys:
+                    keys[_COMPOSITE] = keys[_VMAP] = "Undefined"  # which has the same kernel
+                kernels = {key: torch.library.get_kernel(op, of) for key, of in keys.items()}
+                for key, kernel in kernels.items():
+                    call = _Noticing(self, name, kernel.call_boxed)
+                    library.impl(op, _plain(call), key, with_keyset=True)
 
     def _replace(self, name: str, owner: Any, last: str, value: Any, *, everywhere: bool) -> None:
         """Replace the object, if `everywhere` in all modules of its library, and of its part in C.
@@ -345,15 +341,6 @@ def _operation(name: str) -> Any:
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     overloads = [getattr(packet, overload).name() for overload in packet.overloads()]
     return packet if any(has_kernel(overload, _COMPOSITE) for overload in overloads) else None
-
-
-_COMPOSITE = "CompositeImplicitAutograd"
-
-
-def _composite(op: Any, torch: Any) -> Callable[..., Any]:
-    """The operation, computed from the others that it is made of."""
-    key = getattr(torch._C.DispatchKey, _COMPOSITE)
-    return lambda *args, **kwargs: op._op_dk(key, *args, **kwargs)
 
 
 def _plain(call: Callable[..., Any]) -> Callable[..., Any]:

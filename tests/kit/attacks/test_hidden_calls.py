@@ -236,6 +236,14 @@ HIDDEN = {
         SDPA,
         "taken = torch._C._nn.scaled_dot_product_attention\none = torch.ones(2, 2, 2, 3, 4)",
     ),
+    "an operation taken to its parts": Hidden(
+        "torch.ops.aten.scaled_dot_product_attention.default.decompose(one, one, one)", SDPA
+    ),
+    "a key of torch's dispatcher": Hidden(
+        "torch.ops.aten.scaled_dot_product_attention.default._op_dk(key, one, one, one)",
+        SDPA,
+        "key = torch._C.DispatchKey.CompositeImplicitAutograd",
+    ),
     "a subclass of tensors that are elsewhere": Hidden(
         "assert taken(one, one, one).tensor.shape[-1] == 4", SDPA, ELSEWHERE
     ),
