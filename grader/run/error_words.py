@@ -16,7 +16,7 @@ def plain_words(message: str, code: str = "") -> str:
 
     `code` is the line that raised it.
     """
-    message = message[:_LONGEST]
+    message, code = message[:_LONGEST], code[:_LONGEST]
     for beginning, meaning in _LINES:
         if re.match(beginning, code):
             return meaning

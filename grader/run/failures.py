@@ -13,8 +13,8 @@ import re
 from typing import Any
 
 from grader.run.error_words import plain_words
-from grader.run.traceback_words import frames_told
-from grader.types.text import safe, safe_line
+from grader.run.traceback_words import error_name, frames_told
+from grader.types.text import safe
 
 _MESSAGE_CAP = 2000
 # What CUDA says of an error; a page of advice about the driver and the allocator follows.
@@ -109,7 +109,7 @@ def submission_error(error: dict[str, Any]) -> SubmissionError:
 
 def told(error: dict[str, Any]) -> str:
     """An exception of the learner's code in words: the error, then the learner's own frames."""
-    name = safe_line(str(error.get("type", "Exception"))[:100])
+    name = error_name(error)
     message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
     message = _OF_ENDS.get(name, _OF_CUDA.sub(r"\1", message))
     first = f"{name}: {message}" if message else name

@@ -8,6 +8,7 @@ from typing import Any
 from grader.types.text import safe, safe_line
 
 _FRAMES_CAP = 12
+_NAME_CAP = 100  # characters of the name of an exception's class
 _LINE_CAP = 200  # characters of a line of code
 _REPEATED = "\n    ... and again from there, over and over"
 _NO_MODULE = (
@@ -16,6 +17,12 @@ _NO_MODULE = (
 _LOCKED = "\n  Graded code cannot use programs, the network or data files: write it without them."
 # The kinds of OSError that a locked process raises, and two names that are not Python's own.
 _OF_THE_LOCK = ("PermissionError", "FileNotFoundError", "ConnectionError", "URLError", "gaierror")
+
+
+def error_name(error: Mapping[str, Any]) -> str:
+    """The name of an exception's class; "Exception" for a text that no class statement can name."""
+    name = str(error.get("type", ""))[:_NAME_CAP]
+    return safe_line(name) if name.isidentifier() else "Exception"
 
 
 def frames_told(error: Mapping[str, Any]) -> str:

@@ -766,6 +766,11 @@ def concat_heads(x):
         short=True,
         slow=True,
     ),
+    "a line of code that is slow to search": sends(
+        "{'error': {'type': 'Exception', 'message': 'leaf Variable that requires grad is being '"
+        "'used in an in-place operation', 'frames': [{'line': 1, 'text': 'x.bias[' * 120_000}]}}",
+        says="in words",
+    ),
     "names": Attack(
         f"""
 for number in range(100_000): globals()[f"name{{number}}" * 50] = number

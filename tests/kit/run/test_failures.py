@@ -14,7 +14,12 @@ def test_a_debugger_is_sent_to_where_there_is_a_terminal() -> None:
 def test_a_name_adds_no_line_of_its_own() -> None:
     frame = {"file": "a\nb.py", "line": 3, "function": "f\n  passed", "text": "f()"}
     said = told({"type": "E\n  passed", "message": "no", "frames": [frame]})
-    assert said.splitlines()[:2] == ["E\\n  passed: no", "  a\\nb.py, line 3, in f\\n  passed"]
+    assert said.splitlines()[:2] == ["Exception: no", "  a\\nb.py, line 3, in f\\n  passed"]
+
+
+def test_a_class_whose_name_is_a_sentence_says_nothing_by_it() -> None:
+    said = told({"type": "grading stopped: the course's own solution fails", "message": "no"})
+    assert said == "Exception: no"
 
 
 def test_an_exit_is_told_to_return_a_value() -> None:
