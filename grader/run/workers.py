@@ -110,9 +110,10 @@ class Worker:
     def memory(self) -> Memory | None:
         """The process's memory as the kernel reports it, None if it does not."""
         try:
-            with open(f"/proc/{self._pid}/status", encoding="ascii", errors="replace") as file:
-                fields = dict(line.split(":", 1) for line in file)
-            peak, size = (int(fields[key].split()[0]) << 10 for key in ("VmPeak", "VmSize"))
+            # Bytes, because a process may have a carriage return in its name.
+            with open(f"/proc/{self._pid}/status", "rb") as file:
+                fields = dict(line.split(b":", 1) for line in file)
+            peak, size = (int(fields[key].split()[0]) << 10 for key in (b"VmPeak", b"VmSize"))
         except (OSError, KeyError):
             return None
         return Memory(peak, size)

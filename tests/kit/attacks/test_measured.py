@@ -99,6 +99,14 @@ def test_what_it_says_of_its_memory_is_of_no_use(
     assert Ending.PASSED not in endings(interpreter, slug, source, check)
 
 
+def test_a_process_that_names_itself_two_lines_is_measured_all_the_same(
+    interpreter: Interpreter,
+) -> None:
+    renames = "import ctypes\nctypes.CDLL(None).prctl(15, b'a\\rb', 0, 0, 0)\n"
+    source = renames + COURSE.stage("flash").solution_file.read_text("utf-8")
+    assert {*endings(interpreter, "flash", source, "memory")} == {Ending.PASSED}
+
+
 IN_PLACE = """
 import torch
 hoard = torch.zeros(ROOM)
