@@ -24,6 +24,7 @@ from grader.read.submission import (
     expect_code,
     notebook_bytes,
     read_or_refuse,
+    single_file,
     text_cell_notes,
 )
 from grader.read.workspace import locate_course, locate_workspace
@@ -88,6 +89,8 @@ def run(args: argparse.Namespace) -> int:
         workspace, course, path = None, locate_course(args.course), args.submission
     read = read_or_refuse(path, is_own=workspace is not None)
     found = replace(expect_code(read, path), name=short_path(path))
+    if args.submission is not None:
+        found = single_file(found, course.stages)
     submission = with_present_names(found, course.stages)
     texts = text_digests(course, submission, course_digest(course)) if workspace else {}
     seed = fresh_seed() if args.seed is None else args.seed

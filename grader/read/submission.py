@@ -154,6 +154,15 @@ def expect_code(found: Submission, path: Path) -> Submission:
     return found
 
 
+def single_file(submission: Submission, stages: Iterable[Stage]) -> Submission:
+    """The submission; a folder with one file counts as the file, unless a stage has that name."""
+    names = {f"{slug}.py" for stage in stages for slug in (stage.slug, *stage.formerly)}
+    if len(submission.files) != 1 or submission.links or names & submission.files.keys():
+        return submission
+    [(name, data)] = submission.files.items()
+    return script(submission.name, name, data) if "/" not in name else submission
+
+
 def beside_notes(path: Path) -> list[str]:
     """A sentence about the first notebook in a folder whose .py files hold no answer yet."""
     notebooks = _files_in(path, ".ipynb") if path.is_dir() else []

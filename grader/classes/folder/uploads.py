@@ -162,7 +162,7 @@ def _nothing(stages: tuple[Stage, ...], notebook: str, names: Iterable[str]) -> 
     wanted = f"submit {notebook}.ipynb or {', '.join(stage.file_name for stage in stages)}"
     if any(name.lower().endswith(ARCHIVE) for name in names):  # in another archive
         wanted = f"unpack it, and {wanted}"
-    advice = renaming(names) or wanted
+    advice = renaming(names, notebook) or wanted
     return SubmissionFileError(f"There is nothing to grade here{only(names)}: {advice}")
 
 

@@ -234,7 +234,7 @@ class NbgraderClass:
         complete = len(known) == len(verdict.cells)
         most = sum(cell.max_points for cell in verdict.cells)
         notes = (*result.notes, *late, *self._near(verdict.seconds))
-        graded = Graded(student, points if complete else None, most, notes)
+        graded = Graded(student, points if complete else None, most, notes, bool(penalty))
         return GradebookEntry(student, found.when, verdict.cells, penalty), graded
 
     def _near(self, seconds: float) -> Iterator[str]:

@@ -37,7 +37,9 @@ def summary(
     known = [result.points for result in results if result.points is not None]
     if known:
         most = amount(results[0].max_points)
-        words = f"Of {most} points: median {amount(median(known))}, mean {amount(mean(known))}, "
+        late = ", before late penalties" if any(result.is_late for result in results) else ""
+        words = f"Of {most} points{late}: median {amount(median(known))}, mean "
+        words += f"{amount(mean(known))}, "
         yield from page.sentence(f"{words}from {amount(min(known))} to {amount(max(known))}.")
     if others:
         words = (

@@ -78,7 +78,7 @@ def read_submitted(
     if file is None and (why := _why_closed(folder)):
         notes.append(f"The folder {why}.")
     elif file is None:
-        advice = renaming(each for each in names if _SUFFIX in each)
+        advice = renaming([each for each in names if ".py." not in each], name)
         advice = f": {advice}" if advice else ""
         notes.append(
             f"There is no notebook: {name}{_SUFFIX} was not submitted{only(names)}{advice}."
@@ -163,13 +163,13 @@ def hidden_names(names: Iterable[str]) -> list[str]:
     return sorted(filter(_HIDDEN.fullmatch, names))
 
 
-def renaming(names: Iterable[str]) -> str:
-    """Advice if some of these files are `hidden_names`; else ""."""
-    hidden = hidden_names(names)
-    ending = Path(Path(hidden[0]).stem).suffix if hidden else ""
-    if hidden[1:]:
-        return f"rename them, so that their names end with {ending}"
-    return f"rename it, so that its name ends with {ending}" if hidden else ""
+def renaming(names: Collection[str], notebook: str = "") -> str:
+    """Advice if some of these files are `hidden_names`, or the notebook as .json; else ""."""
+    endings = [Path(Path(name).stem).suffix for name in hidden_names(names)]
+    endings += [_SUFFIX for name in names if notebook and name == f"{notebook}.json"]
+    if endings[1:]:
+        return f"rename them, so that their names end with {endings[0]}"
+    return f"rename it, so that its name ends with {endings[0]}" if endings else ""
 
 
 def names_in(folder: Path) -> list[str]:

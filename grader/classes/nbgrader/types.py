@@ -35,12 +35,16 @@ class CellVerdict:
 
 @dataclass(frozen=True)
 class Graded:
-    """One student's points, None if a person has to set them; `notes` say what was unusual."""
+    """One student's points, None if a person has to set them; `notes` say what was unusual.
+
+    If it `is_late`, a penalty is to be taken from the points.
+    """
 
     student: str
     points: float | None
     max_points: float
     notes: tuple[str, ...]
+    is_late: bool = False
 
 
 @dataclass(frozen=True)

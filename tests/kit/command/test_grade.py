@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.kit.support.checkout import COURSE, ROOT, TINY
+from tests.kit.support.files import write_files
 from tests.kit.support.processes import alive, descendants, until
 from tests.kit.support.terminal import Terminal
 from tests.kit.support.tiny import Say, copy_tiny, solve
@@ -285,6 +286,20 @@ def test_a_notebook_beside_files_without_answers_is_told(tiny: Path, say: Say) -
     assert told in say()[1] and told in say("--submission", "exercises")[1]
     shutil.copytree(tiny / "solutions", tiny / "exercises", dirs_exist_ok=True)
     assert "was not graded" not in say("--submission", "exercises")[1]
+
+
+def test_one_file_in_a_folder_is_graded_as_the_file(tiny: Path, say: Say) -> None:
+    texts = [(tiny / "solutions" / f"{s}.py").read_text() for s in ("moving_average", "roughness")]
+    code = re.sub(r"^from \w+ import .*$", "", "\n".join(texts), flags=re.MULTILINE)
+    write_files(tiny / "work", {"solution.py": code})
+    shown = say("--submission", "work")[1]
+    assert "There is no file" not in shown
+    assert (
+        say("--submission", "work/solution.py")[1]
+        .split("seed")[0]
+        .replace("work/solution.py", "work")
+        == shown.split("seed")[0]
+    )
 
 
 def test_a_submission_that_is_not_there(tiny: Path, say: Say) -> None:

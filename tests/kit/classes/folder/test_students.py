@@ -473,6 +473,7 @@ def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> N
         ({f"{NAME}.ipynb": "no JSON"}, "not a notebook"),
         ({"essay.txt": "x", "._essay.txt": "x"}, "nothing to grade here, only essay.txt: submit"),
         ({"a.ipynb.json": "{}"}, "only a.ipynb.json: rename it, so that its name ends with .ipynb"),
+        ({f"{NAME}.json": "{}"}, f"only {NAME}.json: rename it, so that its name ends with .ipynb"),
         (
             {f"{n}.py.txt": "x" for n in range(5)},
             "and 2 more: rename them, so that their names end with .py",

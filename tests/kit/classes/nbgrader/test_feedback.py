@@ -187,3 +187,6 @@ def test_a_summary_names_students_in_order_whoever_was_graded_first() -> None:
     results = [Graded(name, 1, 4, ("It was odd.",)) for name in ("cyd", "ann", "bob")]
     shown = draw(summary("folds", results, 7))
     assert re.findall("ann|bob|cyd", shown) == ["ann", "bob", "cyd"]
+    assert "penalties" not in shown
+    late = [*results, Graded("dan", 1, 4, (), is_late=True)]
+    assert "Of 4 points, before late penalties: median 1" in draw(summary("folds", late, 7))

@@ -143,6 +143,7 @@ def test_notebooks_with_an_ending_too_many_are_to_be_renamed(tmp_path: Path) -> 
     for name, advice in (
         ("birds.ipynb.gz", ""),
         ("birds.ipynb.txt", ": rename it, so that its name ends with .ipynb"),
+        ("birds.json", ": rename them, so that their names end with .ipynb"),
         ("b.ipynb.json", ": rename them, so that their names end with .ipynb"),
     ):
         write_files(tmp_path, {name: "{}"})
