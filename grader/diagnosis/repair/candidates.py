@@ -24,7 +24,7 @@ from grader.types.submission import Submission
 
 _LOOKS = 2  # failing cases, each of another check, that a candidate must pass first
 _PATIENCE = 5.0  # times what the failing case took
-_SHORTEST = 0.15  # seconds
+_SHORTEST = 0.3  # seconds; on a busy machine less ends the look at a right edit
 _FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
 _FAILED = (Ending.WRONG, Ending.RAISED)
 
@@ -102,7 +102,9 @@ class Candidates:
     def edits(self) -> list[Edit]:
         """The edits of what the failing call reaches, likeliest first; read in a worker."""
         reruns = self._reruns
-        if self._submission != reruns.submission and self.helps(self._no_edit):
+        is_part = self._submission != reruns.submission
+        # Much depends on this look, so it may take as long as all others.
+        if is_part and self._helps(self._no_edit, self._budget.left / 2):
             self._submission = reruns.submission  # it fails because of a cell that was left out
             self._sources = dict(all_sources(self._submission))
         names = {entry.name for entry in reruns.stage.entry_points}
@@ -135,8 +137,11 @@ class Candidates:
     def helps(self, edit: Edit) -> bool:
         """Whether the edited submission passes what failed first."""
         shortest = max(_SHORTEST, _PATIENCE * sum(fact.seconds for fact in self._first))
-        budget = Budget(min(shortest, self._budget.left))
-        answers = self._answers(edit, budget, self._looking())
+        return self._helps(edit, min(shortest, self._budget.left))
+
+    def _helps(self, edit: Edit, seconds: float) -> bool:
+        worker = self._looking()
+        answers = self._answers(edit, Budget(seconds), worker)
         return self._passes(answers, [fact.case for fact in self._first])
 
     def passes(self, edit: Edit) -> bool:
