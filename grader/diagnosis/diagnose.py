@@ -8,6 +8,7 @@ from typing import Any
 
 from grader.diagnosis.names import explanations, named
 from grader.diagnosis.replay import Record, Replays, Step
+from grader.diagnosis.sizes import sizes_that_do_not_fit
 from grader.misconceptions import Known, Symptom
 from grader.run.facts import CaseFact, StageFacts
 from grader.types.report import Diagnosis
@@ -29,7 +30,7 @@ def diagnose(
             symptom = _symptom(cases, solution, known.symptoms)
             if symptom is not None:
                 found[check] = symptom
-    return found
+    return {**sizes_that_do_not_fit(facts.cases), **found}
 
 
 def _unaccepted(record: Record, case: str) -> list[Step]:

@@ -49,6 +49,20 @@ def plain_words(message: str, code: str = "") -> str:
     return ""
 
 
+def sizes_at_odds(words: str) -> tuple[int, int] | None:
+    """The two sizes that do not fit, as the words for an error have them; None for other errors."""
+    found = next(filter(None, (re.match(said, words) for said in _AT_ODDS)), None)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+_AT_ODDS = (
+    r"along axis \d+ (?:one|the) t\w+ has (?:size )?(\d+) and the (?:other|tensor) (\d+):",
+    r"the first tensor has rows of (\d+) numbers, the second expects rows of (\d+):",
+    r"the first tensor has rows of (\d+) numbers, so .* have size \d+, and it has (\d+)",
+    r"these sizes hold (\d+) numbers, and the tensor has (\d+)",
+    r"the tensor has (\d+) numbers, and (\d+) does not divide that",
+    r"\w is an axis of (\d+) in tensor \d+ and of (\d+) in one before it:",
+)
 _TURNED = re.compile(r"\w\.T\b")
 _BIAS = re.compile(r"\w\.bias\b")
 _LAYER = re.compile(r"\bnn\.[A-Z]\w*\(")

@@ -102,10 +102,11 @@ class _Entry:
             return checked(value, entry, f"{entry.name}(...)")
         if not isinstance(value, Handle):
             what, base = ("an object", ":") if entry.is_object else ("an nn.Module", "(nn.Module)")
-            derived = f"does it say `class {entry.name}{base}`?"
-            advice = "is a `return` missing?" if value is None else derived
+            is_function = entry.name[:1].islower()  # that makes one, as by Python's custom
+            advice = "" if is_function else f": does it say `class {entry.name}{base}`?"
+            advice = ": is a `return` missing?" if value is None else advice
             raise WrongReturn(
-                f"{entry.name}(...) made {described(value)}\n  expected  {what}: {advice}"
+                f"{entry.name}(...) made {described(value)}\n  expected  {what}{advice}"
             )
         if entry.is_object:
             return RemoteInstance(stage, value, entry, stage.case.last_call)

@@ -15,7 +15,7 @@ import numpy
 import pytest
 import torch
 
-from grader.run.error_words import plain_words
+from grader.run.error_words import plain_words, sizes_at_odds
 from grader.run.traceback_words import frames_told
 
 X = torch.ones(2, 3, 4, 5)
@@ -384,6 +384,24 @@ def test_a_tensor_split_into_parts_of_a_size() -> None:
     message = str(raised.value)
     assert "chunk the number of parts" in plain_words(message, "q, k, v = x.split(3, dim=-1)")
     assert "chunk" not in plain_words(message, 'q, k, v = line.split(" ")')
+
+
+def test_the_two_sizes_that_do_not_fit() -> None:
+    x, y = torch.zeros(2, 5, 4), torch.zeros(2, 7, 3)
+    stops: dict[tuple[int, int] | None, Callable[[], Any]] = {
+        (5, 7): lambda: x + y[..., :1],
+        (4, 7): lambda: x @ y,
+        (56, 40): lambda: x.view(2, 7, 4),
+        (40, 9): lambda: x.view(9, -1),
+        (3, 4): lambda: y[0] @ x[0, :4].T.T,
+        (5, 2): lambda: x[:, 0].expand(5, 4),
+        (7, 5): lambda: torch.einsum("bij,bik->bjk", x, y),
+        None: lambda: x.squeeze(7),
+    }
+    for sizes, stop in stops.items():
+        with pytest.raises((RuntimeError, IndexError)) as raised:
+            stop()
+        assert sizes_at_odds(plain_words(str(raised.value))) == sizes, str(raised.value)
 
 
 def test_nothing_is_said_of_what_is_not_known() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -381,6 +382,9 @@ def test_a_class_whose_objects_are_no_modules_is_told() -> None:
             submission(lambda value=value: value, CLASS).Layer()
     with pytest.raises(WrongReturn, match=r"an nn\.Module: is a `return` missing\?"):
         submission(lambda: None, CLASS).Layer()
+    function = replace(CLASS, name="fuse")
+    with pytest.raises(WrongReturn, match=r"expected  an nn\.Module$"):
+        submission(dict, function).fuse()
 
 
 def test_calling_a_module_calls_its_forward(made: Made) -> None:
