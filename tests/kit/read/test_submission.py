@@ -356,6 +356,8 @@ def test_a_folder_with_only_a_notebook_or_an_archive_is_no_submission_to_name(
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SubmissionFileError, match=r"nowhere: cannot be read: No such file"):
         read_submission(tmp_path / "nowhere")
+    with pytest.raises(NoSubmissionError, match=r"exercises: .*: `grade init` makes it again$"):
+        read_submission(tmp_path / "exercises", is_own=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read it")
