@@ -81,7 +81,8 @@ def expect_masked(submission: Submission, scores: Tensor, mask: Tensor) -> None:
 
 
 def expect_blocked(actual: Tensor, allowed: Tensor) -> None:
-    """Every blocked score has to be below every allowed one, whatever it is."""
+    """Every blocked score [2, 3, 4, 5] has to be below every allowed one, whatever it is."""
+    expect_shape(actual, B=2, H=3, Tq=4, Tk=5)
     allowed = allowed.expand_as(actual)
     assert bool((actual[~allowed] < actual[allowed].min()).all()), (
         "A blocked score is not below all that are allowed\n"
@@ -276,7 +277,6 @@ def test_unchanged_and_by_name(
             given = {"mask": laid_out(mask), "scores": laid_out(scores)}
             with expect_unchanged(**given):
                 actual = submission.apply_mask(**given)
-            expect_shape(actual, B=2, H=3, Tq=4, Tk=5)
             expect_blocked(actual, mask != 0)
 
 
