@@ -205,6 +205,13 @@ def expect_dropped(
         )
     off = seen.abs() < 1e-6
     wrong = ~are_close(seen, full / (1 - p), rtol=1e-4, atol=1e-6, where=~off)
+    if wrong.any() and are_close(seen, full, rtol=1e-4, atol=1e-6, where=~off).all():
+        raise contrast(
+            f"dropout={p} does not divide the {what}s that it keeps",
+            f"each divided by {1 - p:g}, so that the sum is right on average",
+            f"each {what} as it was before",
+            Way.VALUES,
+        )
     if wrong.any():
         where = tuple(int(index) for index in wrong.nonzero()[0])
         place = ", ".join(f"{axis}={at}" for axis, at in zip(axes, where, strict=True))
@@ -236,10 +243,11 @@ def _expect_single_draws(
     share = off[drawn].double().mean().item()
     leeway = 8 * (p * (1 - p) / int(drawn.sum())) ** 0.5  # eight standard deviations
     if not is_between(share, p - leeway, p + leeway):
+        to_keep = is_between(share, 1 - p - leeway, 1 - p + leeway)
         raise contrast(
             f"dropout={p} drops the wrong share of the {what}s",
             f"{p:.0%}, give or take {leeway:.0%}",
-            f"{share:.0%}",
+            f"{share:.0%}" + (", the share to keep" if to_keep else ""),
             Way.VALUES,
         )
     for axis, things in enumerate(axes.values()):

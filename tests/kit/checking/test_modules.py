@@ -20,12 +20,22 @@ def test_dropout_of_a_result_is_told_in_its_own_words() -> None:
     expect_dropped(kept, None, full, 0.5, axes=ALONG, what="number")
     for seen, told in (
         (full, "about 50% of the numbers dropped\n.* every number kept"),
-        (kept / 2, "leaves a wrong number at B="),
+        (kept / 2, "not divide the numbers that it keeps\n.* divided by 0.5, so"),
+        (kept / 3, "leaves a wrong number at B="),
         (full * (torch.arange(40)[:, None] % 2) * 2, "a draw for each number"),
     ):
         with pytest.raises(CheckFailed, match=told) as caught:
             expect_dropped(seen, None, full, 0.5, axes=ALONG, what="number")
         assert "weight" not in str(caught.value)
+
+
+def test_dropout_with_the_share_to_keep_is_told_so() -> None:
+    torch.manual_seed(1)
+    full = torch.randn(40, 50)
+    for p, got in ((0.8, r"80%, the share to keep$"), (0.5, r"\d+%$")):
+        seen = torch.nn.functional.dropout(full, p) * (1 - p) / 0.8
+        with pytest.raises(CheckFailed, match=rf"give or take .*\n  got       {got}"):
+            expect_dropped(seen, None, full, 0.2, axes=ALONG)
 
 
 @pytest.mark.parametrize(
