@@ -205,14 +205,14 @@ def expect_dropped(
         )
     off = seen.abs() < 1e-6
     wrong = ~are_close(seen, full / (1 - p), rtol=1e-4, atol=1e-6, where=~off)
-    if wrong.any() and are_close(seen, full, rtol=1e-4, atol=1e-6, where=~off).all():
-        raise contrast(
-            f"dropout={p} does not divide the {what}s that it keeps",
-            f"each divided by {1 - p:g}, so that the sum is right on average",
-            f"each {what} as it was before",
-            Way.VALUES,
-        )
     if wrong.any():
+        if are_close(seen, full, rtol=1e-4, atol=1e-6, where=~off).all():
+            raise contrast(
+                f"dropout={p} does not divide the {what}s that it keeps",
+                f"each divided by {1 - p:g}, so that the sum is right on average",
+                f"each {what} as it was before",
+                Way.VALUES,
+            )
         where = tuple(int(index) for index in wrong.nonzero()[0])
         place = ", ".join(f"{axis}={at}" for axis, at in zip(axes, where, strict=True))
         right = full[where].item()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from grader.diagnosis.sizes import sizes_that_do_not_fit
@@ -40,8 +42,9 @@ def told(*cases: CaseFact) -> dict[str, str]:
         ),
     ],
 )
-def test_two_sizes_get_their_names(message: str, numbers: object, names: str) -> None:
-    assert callable(numbers)
+def test_two_sizes_get_their_names(
+    message: str, numbers: Callable[[dict[str, int]], tuple[int, int]], names: str
+) -> None:
     cases = [raised(message.format(*numbers(s)), CALL.format(**s)) for s in (ONE, OTHER)]
     assert told(*cases) == {"one": names}
 

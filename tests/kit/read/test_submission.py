@@ -358,6 +358,9 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_submission(tmp_path / "nowhere")
     with pytest.raises(NoSubmissionError, match=r"exercises: .*: `grade init` makes it again$"):
         read_submission(tmp_path / "exercises", is_own=True)
+    write_files(tmp_path, {"course.toml": ""})  # `grade init` makes nothing in a course's folder
+    with pytest.raises(NoSubmissionError, match=r"exercises: cannot be read: No such [\w ]+$"):
+        read_submission(tmp_path / "exercises", is_own=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read it")
