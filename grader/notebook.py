@@ -23,8 +23,10 @@ from contextlib import suppress
 from functools import partial
 from html import escape
 from importlib import import_module
+from inspect import CO_COROUTINE
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from types import CodeType
 from typing import Any
 
 _Ran = tuple[str, str | None, float]  # a cell's text, its id if it is known, its seconds
@@ -32,6 +34,7 @@ _TICK = 0.1  # seconds; Windows notices an interrupt only between two waits
 _FAREWELL = 5.0
 _GRADING, _FINALE = "grade_here", "finale"
 _WRITTEN = "  written: "
+_AWAITS = "The cell was graded but not run here: move the `await` outside functions to another cell"
 _MOVED = "The current folder was removed: type %cd ANOTHER_FOLDER, then %reload_ext grader"
 _SHOWS = {
     "trace": "your code on the example of {}",
@@ -107,13 +110,18 @@ class Session:
         self._shell = shell
         before = enumerate(shell.history_manager.input_hist_raw)
         self._cells: dict[int, _Ran] = {number: (source, None, 0.0) for number, source in before}
-        self._source = self._cells.get(shell.execution_count, ("", None, 0.0))[0]
+        self._source = self._cells.get(self._number, ("", None, 0.0))[0]
         self._id: str | None = None
         self._began = time.monotonic()
         self._is_left_out = False
         self._folder = os.getcwd()
         self._helper = Helper(self._folder)
         self.report: Mapping[str, Any] | None = None
+
+    @property
+    def _number(self) -> int:
+        """The number of the cell that is running; newer IPythons already count the next one."""
+        return len(self._shell.history_manager.input_hist_raw) - 1
 
     def close(self) -> None:
         """End the helper."""
@@ -127,17 +135,20 @@ class Session:
 
     def cell_ended(self, result: Any) -> None:
         """IPython calls this after a cell has run; a cell that never ended is not recorded."""
-        number = result.execution_count
-        if number is None or self._is_left_out:
+        if not result.info.store_history or self._is_left_out:
             return
         error = result.error_in_exec
         if isinstance(error, GradingStopped) or not isinstance(error, KeyboardInterrupt):
             seconds = time.monotonic() - self._began
-            self._cells[number] = (result.info.raw_cell, _id_of(result.info), seconds)
+            self._cells[result.execution_count] = (
+                result.info.raw_cell,
+                _id_of(result.info),
+                seconds,
+            )
 
     def grade_cell(self, line: str, cell: str) -> None:
         """`%%grade STAGE`: grade the cell for the stage, then run it."""
-        number = self._shell.execution_count
+        number = self._number
         self._source = f"%%grade {line}\n{cell}"
         self._is_left_out = True
         slugs = line.split()
@@ -149,17 +160,21 @@ class Session:
             return
         # Code that hangs or ends its process would also do so here.
         if answer.get("runs", True):
+            code = self._compiled(cell)
+            if code is not None and code.co_flags & CO_COROUTINE:  # the kernel's loop is busy
+                _display(_line(_AWAITS))
+                return
             self._is_left_out = False
-            if not self._is_broken(cell):  # the verdict has told the cause
+            if code is not None:
                 self._shell.run_cell(cell, store_history=False)
 
-    def _is_broken(self, cell: str) -> bool:
-        """Whether the cell is not valid Python."""
-        try:
-            compile(self._shell.transform_cell(cell), "cell", "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        except SyntaxError:
-            return True
-        return False
+    def _compiled(self, cell: str) -> CodeType | None:
+        """The cell's code; None if it is not valid Python, which the verdict has told."""
+        text = self._shell.transform_cell(cell)
+        with suppress(SyntaxError):
+            code: CodeType = compile(text, "cell", "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            return code
+        return None
 
     def grade_here(self, stage: object = None) -> float | None:
         """Grade a stage, or all, with everything that the cells so far have defined.
@@ -188,7 +203,7 @@ class Session:
         if not os.path.isdir(self._folder):
             _display(_line(_MOVED))
             return
-        number = self._shell.execution_count
+        number = self._number
         ran = [source for key, (source, *_) in sorted(self._cells.items()) if key < number]
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "notebook.ipynb")
@@ -212,7 +227,7 @@ class Session:
         if not self._helper.is_ready:
             text = f"Starting the grader, which takes a few seconds; then {doing} ..."
         shown = _display(_line(text), display_id=True)
-        number, start = self._shell.execution_count, time.monotonic()
+        number, start = self._number, time.monotonic()
         cells = [[key, *ran] for key, ran in self._cells.items() if key < number]
         cells.append([number, self._source, self._id, 0.0])
         try:

@@ -95,7 +95,11 @@ class SourceReader:
         found = self.look(
             "place",
             f"{stage.slug} {target}",
-            {"sources": list(stage_sources(self._submission, stage)), "target": target},
+            {
+                "sources": list(stage_sources(self._submission, stage)),
+                "target": target,
+                "is_notebook": self._submission.cells is not None,
+            },
         )
         return safe(found) if isinstance(found, str) else ""
 

@@ -37,6 +37,7 @@ from typing import Any
 from rich.console import Console
 
 from grader.engine import Engine, Request, with_engine
+from grader.judge.places import is_begun
 from grader.learning.hints.ladder import open_hints
 from grader.learning.hints.types import Hints
 from grader.learning.notebook.aids import StageAids, aids_html
@@ -69,14 +70,20 @@ _PLACE = re.compile(r"^( *(?:look at +)?)(?:code )?cell (\d+)(?=, lines? \d)", r
 
 
 def serve(
-    course: Course, root: Path | None, requests: Iterable[str], send: Callable[[_Message], None]
+    course: Course,
+    root: Path | None,
+    requests: Iterable[str],
+    send: Callable[[_Message], None],
+    *,
+    is_nbgrader: bool = False,
 ) -> None:
     """Answer `requests`, lines of JSON, until there are no more.
 
-    Remembers results in the workspace `root` if there is one. Raises KitError as
+    Remembers results in the workspace `root` if there is one. For nbgrader, a stage that no cell
+    defines has no points; a learner at work is asked to run its cell. Raises KitError as
     `grader.engine.grade` does.
     """
-    service = _Service(course, root, send)
+    service = _Service(course, root, send, is_nbgrader)
     threading.Thread(target=service.read, args=(requests,), daemon=True).start()
     with_engine(course, course.stages, "cpu", service.work)
 
@@ -84,10 +91,17 @@ def serve(
 class _Service:
     """One thread reads the requests, so that it sees a cancellation at once; the other grades."""
 
-    def __init__(self, course: Course, root: Path | None, send: Callable[[_Message], None]) -> None:
+    def __init__(
+        self,
+        course: Course,
+        root: Path | None,
+        send: Callable[[_Message], None],
+        is_nbgrader: bool,
+    ) -> None:
         self._course = course
-        self._root = root
+        self._root = None if is_nbgrader else root
         self._send = send
+        self._is_nbgrader = is_nbgrader
         self._jobs: SimpleQueue[_Message | None] = SimpleQueue()
         self._cancelled: set[int] = set()
         self._current: int | None = None
@@ -147,6 +161,7 @@ class _Service:
         course, graded = self._course, job["graded"]
         ran = [Cell(*cell) for cell in job["cells"]]
         stages = self._stages(job["stages"], ran)
+        self._ask_to_run(stages, ran, graded)
         seed = fresh_seed()
         for cells in self._choices(stages, ran, graded):
             submission = _submission(cells)
@@ -156,9 +171,7 @@ class _Service:
             )
             if runs or graded is None:
                 break
-        notes = (
-            [] if runs else ["The cell was graded but not run here, because it does not finish."]
-        )
+        notes = [] if runs else ["the cell was graded but not run here, because it does not finish"]
         for stage, result in zip(stages, report.stages, strict=True):
             notes += self._remember(result, submitted(course, [stage], ran, graded))
             notes += self._unrun(stage, result, ran)
@@ -238,6 +251,14 @@ class _Service:
             what = f"tests that take {names}" if first.fixture else names
             raise KitError(f"nothing is defined yet: write {what} in a cell and run it first")
         return chosen
+
+    def _ask_to_run(self, stages: Sequence[Stage], ran: list[Cell], graded: int | None) -> None:
+        """Raises KitError if no cell that ran holds anything of a named stage."""
+        if graded is not None or self._is_nbgrader:
+            return
+        for stage in stages:
+            if not is_begun(_submission(ran), stage, ""):
+                raise KitError(f"{stage.slug} has not run in this kernel: run its cell first")
 
     def _remember(self, result: StageResult, cells: list[Cell]) -> list[str]:
         """Remember a result if there is a workspace; returns notes on what went wrong.

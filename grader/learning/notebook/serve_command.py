@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
                 os.chdir(args.folder)
             course, root = surroundings(args.course)
             is_nbgrader = "NBGRADER_EXECUTION" in os.environ  # nbgrader runs a student's notebook
-            serve(course, None if is_nbgrader else root, requests, send)
+            serve(course, root, requests, send, is_nbgrader=is_nbgrader)
         except OSError as error:
             send({"fatal": f"{error.filename or 'the grader'}: {error.strerror}"})
             return 2

@@ -210,10 +210,12 @@ def without_magics(cell: str) -> str:
     Jupyter, common indentation and the prompts of Python and IPython are removed.
     """
     cell = without_prompts(cell)
-    first = cell.lstrip().split("\n", 1)
+    text = cell.lstrip()
+    first = text.split("\n", 1)
     if first[0].startswith("%%"):
         is_python = not FOREIGN.match(first[0])
-        cell = "\n" + first[1] if is_python and len(first) > 1 else ""
+        above = cell[: len(cell) - len(text)].count("\n") + 1
+        cell = "\n" * above + first[1] if is_python and len(first) > 1 else ""
     lines = cell.split("\n")
     if not any(map(MAGIC.match, lines)):
         return cell

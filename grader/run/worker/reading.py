@@ -28,7 +28,7 @@ def look(about: dict[str, Any]) -> Any:
     if about["what"] == "names":
         return [names_of(source) for source in about["cells"]]
     if about["what"] == "place":
-        return place_of(about["sources"], about["target"])
+        return place_of(about["sources"], about["target"], is_notebook=about["is_notebook"])
     if about["what"] == "sent":
         return _sent(about["modules"]).look(about)
     return forbidden_calls(
@@ -53,13 +53,14 @@ def _sent(modules: Mapping[str, str]) -> Any:
 # --- the place of a definition -------------------------------------------------------------------
 
 
-def place_of(sources: Iterable[tuple[str, str]], target: str) -> str:
+def place_of(sources: Iterable[tuple[str, str]], target: str, *, is_notebook: bool = False) -> str:
     """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
 
     The first source (a name and a text) that defines it counts. A body of a few lines is quoted; of
     a longer one, the lines that return.
     """
     for name, text in sources:
+        text = without_magics(text) if is_notebook and len(text) <= LARGEST else text
         tree = _parsed(text)
         found = _definition(tree, target.split(".")) if tree is not None else None
         if found is not None:

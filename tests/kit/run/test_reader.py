@@ -89,6 +89,13 @@ def test_in_a_notebook_it_is_the_last_cell_that_defines_it() -> None:
     assert found == "\n  look at   code cell 3, line 3, in fold\n       3  return 2"
 
 
+@pytest.mark.parametrize("magic", ["%matplotlib inline", "!pip list", "%%time"])
+def test_a_cell_with_a_magic_is_not_passed_over(magic: str) -> None:
+    cells = ("def fold(a):\n    return 1", f"%%grade fold\n{magic}\ndef fold(a):\n    return 2")
+    found = place_of(Submission("book", {}, cells=cells), STAGE, "fold")
+    assert found == "\n  look at   code cell 2, line 4, in fold\n       4  return 2"
+
+
 def test_windows_line_ends_and_a_byte_order_mark_shift_no_line() -> None:
     source = b"\xef\xbb\xbf" + SHORT.replace("\n", "\r\n").encode()
     found = place_of(Submission("mine", {"fold.py": source}), STAGE, "fold")

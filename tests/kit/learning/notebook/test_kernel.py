@@ -362,6 +362,19 @@ def test_an_older_definition_does_not_answer_for_a_cell_that_is_broken(warm: Ker
     assert "failed, 0 / 12" in warm.html("%%grade split_heads\ndef split_head(x): return x")
 
 
+def test_a_definition_in_a_later_cell_replaces_the_graded_one(warm_tiny: Kernel) -> None:
+    assert "passed, 6 / 6" in warm_tiny.html(AVERAGE)
+    warm_tiny.run("def moving_average(values, width): return 'wrong'")
+    assert "failed, 0 / 6" in warm_tiny.html("grade_here('moving_average')")
+
+
+def test_a_graded_cell_with_await_says_why_it_does_not_run(warm_tiny: Kernel) -> None:
+    cell = warm_tiny.run(f"{AVERAGE}\nimport asyncio\nawait asyncio.sleep(0)\nlate = 5")
+    verdict, advice = (output.data["text/plain"] for output in cell.outputs)
+    assert "passed" in verdict and "move the `await`" in advice
+    assert "late" not in warm_tiny.prints("print([*globals()])")
+
+
 def test_what_a_stranger_prints_is_no_markup(warm: Kernel) -> None:
     evil = 'print("<img src=x onerror=alert(1)>")\nraise ValueError("<script>alert(1)</script>")'
     html = warm.html(

@@ -136,6 +136,12 @@ def test_after_a_restart_the_cells_to_run_first_are_named(serving: Serving) -> N
     assert advice not in serving.grade(2, wrong, smooth, stages=["smooth"])["html"]
 
 
+def test_a_stage_whose_own_cell_has_not_run_is_not_failed(serving: Serving) -> None:
+    answer = serving.grade(1, "grade_here('smooth')", stages=["smooth"])
+    assert answer["error"] == "smooth has not run in this kernel: run its cell first"
+    assert "SyntaxError" in serving.grade(2, "def smooth(", stages=["smooth"])["text"]
+
+
 def test_a_cell_is_called_by_its_number_and_the_graded_one_this_cell(serving: Serving) -> None:
     helper = "def middle(values):\n    return values[len(values)]"
     needy = "%%grade roughness\ndef roughness(values):\n    return middle(values)"
