@@ -221,19 +221,21 @@ class Session:
 
     def _ask(self, request: Mapping[str, Any], doing: str) -> Mapping[str, Any]:
         """Send the cells with a request, and show the answer. Raises GradingStopped."""
-        if self._helper.has_ended:
-            self._helper = Helper(self._folder)
-        text = f"{doing.capitalize()} ..."
-        if not self._helper.is_ready:
-            text = f"Starting the grader, which takes a few seconds; then {doing} ..."
-        shown = _display(_line(text), display_id=True)
-        number, start = self._number, time.monotonic()
-        cells = [[key, *ran] for key, ran in self._cells.items() if key < number]
-        cells.append([number, self._source, self._id, 0.0])
+        shown = None
         try:
+            if self._helper.has_ended:
+                self._helper = Helper(self._folder)
+            text = f"{doing.capitalize()} ..."
+            if not self._helper.is_ready:
+                text = f"Starting the grader, which takes a few seconds; then {doing} ..."
+            shown = _display(_line(text), display_id=True)
+            number, start = self._number, time.monotonic()
+            cells = [[key, *ran] for key, ran in self._cells.items() if key < number]
+            cells.append([number, self._source, self._id, 0.0])
             answer = self._helper.ask({**request, "cells": cells})
         except KeyboardInterrupt:
-            shown.update(_line("Stopped: nothing was graded."))
+            if shown is not None:
+                shown.update(_line("Stopped: nothing was graded."))
             raise GradingStopped from None
         self._began += time.monotonic() - start  # the verdict's time is not the cell's
         if "html" in answer:

@@ -116,9 +116,14 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     cells = reply.get("cells")
     cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
     defines = re.compile(rf"\b(def|class) {name}\b|^[ \t]*{name} *[:=]", re.MULTILINE)
-    for cell in reversed(cells):  # the learner is working on the cell that ran last
-        if defines.search(str(cell.get("source"))):
-            return f"{name} is not defined: a cell of the notebook fails. {told(cell)}"
+    defining = [cell for cell in cells if defines.search(str(cell.get("source")))]
+    if defining:  # the learner is working on the cell that ran last, and its first error counts
+        last = defining[-1]
+        file = last_frame(last).get("file")
+        first = next(
+            (each for each in defining if file and last_frame(each).get("file") == file), last
+        )
+        return f"{name} is not defined: a cell of the notebook fails. {told(first)}"
     where = _where(stage, submission)
     others = [other[:80] for other in strings(reply.get("others"))[:200]]
     if name in others:

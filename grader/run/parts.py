@@ -17,9 +17,9 @@ from grader.types.submission import Submission
 
 _CELLS_CAP = 500  # cells of a notebook; in a larger one, a stage's cells are not picked out
 DEADLY_CELL = (
-    "a cell never ends or ends its process, so each stage was run with only the cells that it needs"
+    "a cell takes too long or ends its process, so each stage was run with only the cells it needs"
 )
-_DEADLY_ANSWER = "where a stage needs such a cell, only the definitions in its cells were run"
+DEADLY_ANSWER = "where a stage needs such a cell, only the definitions in its cells were run"
 
 
 class Parts:
@@ -60,4 +60,4 @@ class Parts:
         if self.has_deadly_cell:
             yield DEADLY_CELL
         if self.has_deadly_answer:
-            yield _DEADLY_ANSWER
+            yield DEADLY_ANSWER

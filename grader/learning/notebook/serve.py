@@ -51,7 +51,7 @@ from grader.read.course_file import find_stage
 from grader.read.progress import remember_results
 from grader.read.submission import too_much_code
 from grader.run.cells import Cell, has_tests, may_define, replayed, submitted
-from grader.run.parts import DEADLY_CELL
+from grader.run.parts import DEADLY_ANSWER, DEADLY_CELL
 from grader.show.html import MONOSPACE, verdict_html
 from grader.show.screen import Screen
 from grader.types.course import Course, Stage
@@ -64,7 +64,12 @@ from grader.types.text import listed
 
 _Message = Mapping[str, Any]
 _NAME = "this notebook"
+_NOT_RUN = (
+    "the cell was graded but not run here, because it takes too long or ends its process: move "
+    "that code to another cell"
+)
 _WIDTH = 80
+_SHOWS = re.compile(r"\s*%(trace|heatmap|repro)\b")  # a cell that asks to show a stage
 # The engine's name for a cell: its place among the submitted cells.
 _PLACE = re.compile(r"^( *(?:look at +)?)(?:code )?cell (\d+)(?=, lines? \d)", re.MULTILINE)
 
@@ -169,21 +174,23 @@ class _Service:
             runs = DEADLY_CELL not in report.notes and not any(
                 AT_IMPORT in check.message for s in report.stages for check in s.checks
             )
-            if runs or graded is None:
+            if runs or graded is None or DEADLY_ANSWER in report.notes:
                 break
-        notes = [] if runs else ["the cell was graded but not run here, because it does not finish"]
+        notes = [] if runs else [_NOT_RUN]
         for stage, result in zip(stages, report.stages, strict=True):
             notes += self._remember(result, submitted(course, [stage], ran, graded))
             notes += self._unrun(stage, result, ran)
         names = [
             "this cell" if cell.number == graded else f"cell [{cell.number}]" for cell in cells
         ]
-        report = replace(_renamed(report, names), notes=(*notes, *report.notes))
+        others = [note for note in report.notes if runs or note != DEADLY_CELL]
+        report = replace(_renamed(report, names), notes=(*notes, *others))
         aids, beside = {}, {}
         for stage, result in zip(stages, report.stages, strict=True):
             go_on(None)
             if len(stages) == 1 or result.status is Status.FAILED:  # else the scoreboard is enough
-                aid = StageAids(_hints(stage), self._heatmap(engine, stage, result, submission))
+                drawn = self._heatmap(engine, stage, result, submission) if runs else None
+                aid = StageAids(_hints(stage), drawn)
                 aids[stage.slug], beside[stage.slug] = aid, aids_html(result, aid)
         return {
             "report": to_json(report),
@@ -197,6 +204,9 @@ class _Service:
         """A trace, a heatmap or a reproduction. Raises KitError."""
         course, ran = self._course, [Cell(*cell) for cell in cells]
         stage = find_stage(course, of.partition(".")[0])
+        if kind != "repro" and stage not in traced_stages(course):
+            raise KitError(f"{stage.slug} has no example")
+        self._ask_to_run([stage], [cell for cell in ran if not _SHOWS.match(cell.source)], None)
         submission = _submission(next(self._choices((stage,), ran, None)))
         if kind == "repro":
             from grader.learning.repro.reproduced import reproduced
@@ -206,8 +216,6 @@ class _Service:
             )
         from grader.learning.pictures.tracer import right_trace, trace
 
-        if stage not in traced_stages(course):
-            raise KitError(f"{stage.slug} has no example")
         found = trace(course, stage, submission, engine.interpreter)
         if kind == "trace":
             right = right_trace(course, found, engine.interpreter)

@@ -65,6 +65,15 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
     assert said_of_missing(cells=[]).endswith("define fold: nothing is in it; did you save it?")
 
 
+def test_of_a_cell_that_fails_twice_the_first_error_is_told() -> None:
+    frames = [{"file": "code cell 2", "line": 1}]
+    older = {"type": "TypeError", "source": "fold = 1 + ''", "frames": [{"file": "code cell 1"}]}
+    source = "import wings\nfold = wings.fold"
+    first = {"type": "ModuleNotFoundError", "source": source, "frames": frames}
+    later = {"type": "NameError", "source": "fold = wings.fold", "frames": frames}
+    assert "ModuleNotFoundError" in said_of_missing(cells=[older, first, later])
+
+
 @pytest.mark.parametrize(
     "cell, why",
     [

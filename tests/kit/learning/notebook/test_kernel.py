@@ -440,6 +440,15 @@ def test_an_interrupt_ends_a_verdict_calmly_and_the_next_one_works(warm_tiny: Ke
     assert warm_tiny.prints(f"print({PROCESS}.pid)") == pid
 
 
+def test_an_interrupt_before_anything_is_shown_is_as_calm(warm_tiny: Kernel) -> None:
+    warm_tiny.run(
+        "import grader.notebook as n\nshow = n._display\ndef stop(*args, **options):\n"
+        "    n._display = show\n    raise KeyboardInterrupt\nn._display = stop"
+    )
+    (error,) = warm_tiny.run("grade_here()").outputs
+    assert error.traceback == ["Stopped: nothing was graded."]
+
+
 @pytest.mark.slow
 def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
     warm_tiny: Kernel,
