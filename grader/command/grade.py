@@ -113,7 +113,8 @@ def run(args: argparse.Namespace) -> int:
     if path.suffix.lower() == ".ipynb" and submission.cells is not None:
         notes = text_cell_notes(notebook_bytes(path), stages)
     elif not report.refusal and all(s.status is Status.NOT_STARTED for s in report.stages):
-        notes = beside_notes(Path(short_path(path)))
+        root = Path(short_path(workspace.root)) if workspace else None
+        notes = beside_notes(Path(short_path(path)), root)
     report = replace(report, notes=(*report.notes, *notes))
     trouble = ""
     if workspace and memory:

@@ -166,12 +166,18 @@ def single_file(submission: Submission, stages: Iterable[Stage]) -> Submission:
     return script(submission.name, name, data) if "/" not in name else submission
 
 
-def beside_notes(path: Path) -> list[str]:
-    """A sentence about the first notebook in a folder whose .py files hold no answer yet."""
-    notebooks = _files_in(path, ".ipynb") if path.is_dir() else []
+def beside_notes(path: Path, root: Path | None = None) -> list[str]:
+    """A sentence about a notebook in a folder whose .py files hold no answer yet, or in `root`.
+
+    In the workspace `root`, `grade notebook` writes it: the one saved last counts.
+    """
+    notebooks = _files_in(path, ".ipynb")[:1] if path.is_dir() else []
+    if root is not None and not notebooks:
+        written = (each for each in root.glob("*.ipynb") if each.is_file())
+        notebooks = sorted(written, key=lambda each: each.stat().st_mtime)[-1:]
     return [
         f"{each.name} was not graded: grade it with --submission {shlex.quote(str(each))}"
-        for each in notebooks[:1]
+        for each in notebooks
     ]
 
 

@@ -284,6 +284,8 @@ def test_a_notebook_beside_files_without_answers_is_told(tiny: Path, say: Say) -
     (tiny / "exercises" / "my.ipynb").write_text('{"cells": []}', encoding="utf-8")
     told = "my.ipynb was not graded: grade it with --submission exercises/my.ipynb"
     assert told in say()[1] and told in say("--submission", "exercises")[1]
+    (tiny / "exercises" / "my.ipynb").rename(tiny / "my own.ipynb")
+    assert "graded: grade it with --submission 'my own.ipynb'" in say()[1]
     shutil.copytree(tiny / "solutions", tiny / "exercises", dirs_exist_ok=True)
     assert "was not graded" not in say("--submission", "exercises")[1]
 
