@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+
 from grader.diagnosis.relations.finding import relation_of
 from grader.diagnosis.relations.pair import Pair
 from grader.diagnosis.values.matching import (
@@ -73,11 +75,12 @@ def first_wrong(
     following = there.following
     if any(value.name not in there.found for value in following):
         return None
-    missing = [value for value in following if there.found[value.name] is None]
-    if any(map(there.is_nearly, missing)):
-        return None
+    absent = [value for value in following if there.found[value.name] is None]
+    missing = [value for value in absent if not there.is_nearly(value)]
+    if absent and not missing:
+        return there.nearly(absent[0], code)
     if not there.reached:
-        return (there.alike(missing, "") or _not_begun(code, following)) if missing else None
+        return (there.alike(missing, "") or _not_begun(code, missing)) if missing else None
     right, order = there.right(code)
     if not following:
         end = f"{order}." if order else ": what is wrong comes after that, or beside it."
@@ -91,7 +94,7 @@ def first_wrong(
         none = "None of its tensors equals what comes next"
         too = f" None equals {passed[0].shown} either." if passed else ""
         return _told(missing[0].name, f"{right}. {none}: {shown}.{too}")
-    return there.scaled(right) if len(following) == 1 else None
+    return there.scaled(right, code) if len(following) == 1 else None
 
 
 def _not_begun(code: str, first: Sequence[Right]) -> Diagnosis:
@@ -139,6 +142,23 @@ class _There:
         """Whether a tensor is too near to the value to be called another."""
         return _is_there(self._sought(value, _loose(value)))
 
+    def nearly(self, value: Right, code: str) -> Diagnosis | None:
+        """By how much a tensor differs that is near to the value which should come next."""
+        known = self._sought(value, _loose(value))
+        made = self._made[known.place] if known is not None and not known.order else None
+        if made is None or not has_rows_of(value.array, made.array):
+            return None
+        got = made.array.reshape(value.array.shape)
+        seen = numpy.isfinite(value.array) & numpy.isfinite(got)
+        most = numpy.abs(got - value.array)[seen].max()
+        where = f"In {made.where}, your" if made.where else "Your"
+        so_far = f"{self.right(code)[0]}. What comes next" if self.reached else "First"
+        return _told(
+            value.name,
+            f"{so_far}: {value.shown}. {where} numbers are nearly these, but differ by up to "
+            f"{most:.2g}: look for a small number that does not belong there, or a coarser dtype.",
+        )
+
     @property
     def passed(self) -> list[Right]:
         """What is missing beside values that are there: the keys are right, say, the values not.
@@ -165,18 +185,21 @@ class _There:
         right = f"Your {code} gets {value.name} right{self._line(value)}, with the axes in "
         return f"{right}the order ({', '.join(order)})", f", not ({', '.join(value.axes)})"
 
-    def alike(self, missing: Sequence[Right], right: str) -> Diagnosis | None:
+    def alike(self, missing: Sequence[Right], right: str, begin: int = -1) -> Diagnosis | None:
         """How a tensor relates to the first missing value to which one relates at all.
 
-        What should come next is made after what is right, all else before it.
+        What should come next is made after what is right, and after the tensor at `begin`, what
+        stands beside that at any time, and all else before it.
         """
         known = {found.place for found in self.found.values() if found and _is_there(found)}
         reached = [self.found[value.name] for value in self.reached]
         newest = max((found.place for found in reached if found), default=-1)
+        newest = max(newest, begin)
         due = {value.name for value in self.following}
+        beside = {value.name for value in self._way[self._last]} if reached else due
         for value, (place, made) in itertools.product(missing, enumerate(self._made)):
             self._go_on()
-            is_due = not reached or (place > newest) is (value.name in due)
+            is_due = value.name in beside or (place > newest) is (value.name in due)
             if place in known or not is_due or not has_rows_of(value.array, made.array):
                 continue
             got = with_hidden(value.array, made.array.reshape(value.array.shape))
@@ -191,8 +214,8 @@ class _There:
             return _told(value.name, f"{so_far} {value.shown}. {text}")
         return None
 
-    def scaled(self, right: str) -> Diagnosis | None:
-        """That what follows is there but for a factor."""
+    def scaled(self, right: str, code: str) -> Diagnosis | None:
+        """That what follows is there but for a factor, and none made later relates to it."""
         first = value = self.following[0]
         for step in self._way[self._last + 2 :]:
             # Who scales later than the author makes the error later, too.
@@ -200,8 +223,13 @@ class _There:
                 break
             value = step[0]
         known = self.found[value.name]
-        if known is None or abs(known.factor - 1) < _NEAR:
+        if known is None or known.factor == 1.0:
             return None
+        if abs(known.factor - 1) < _NEAR:
+            return self.nearly(first, code)
+        later = self.alike([first], right, known.place) if value is first else None
+        if later is not None:
+            return later
         after = "What comes next" if value is first else "After that"
         times = f"Your numbers are {known.factor:.3g} times these{self._line(value)}."
         return _told(value.name, f"{right}. {after}: {value.shown}. {times}")

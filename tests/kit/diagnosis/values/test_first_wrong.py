@@ -104,7 +104,41 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
         [Q, OUT],
         f"{GETS}the output right (f.py, line 1): what is wrong comes after that, or beside it.",
     ),
-    "nearly right": ([Q, K, SCORES * 1.002], None),
+    "one beside it is there in other places": (
+        [K.reshape(2, 4, 3).transpose(0, 2, 1), Q],
+        (
+            f"{GETS}the query right (f.py, line 1), but not the key (B, T, D). In f.py, line 0, "
+            "your tensor holds exactly the right numbers, each one once"
+        ),
+    ),
+    "a multiple of the next, then something else": (
+        [Q, K, SCORES * 2, SCORES[..., ::-1]],
+        (
+            f"{GETS}the query and the key right (f.py, line 1), but not the scores (B, T, D). In "
+            "f.py, line 3, your tensor is the right one with D reversed."
+        ),
+    ),
+    "nearly a multiple of the next": (
+        [Q, K, SCORES * 1.002],
+        (
+            f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores (B, T, "
+            "D). In f.py, line 2, your numbers are nearly these, but differ by up to 0.00"
+        ),
+    ),
+    "nearly the next": (
+        [Q, K, SCORES + 0.002 * SCORES**2],
+        (
+            f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores (B, T, "
+            "D). In f.py, line 2, your numbers are nearly these, but differ by up to 0.0"
+        ),
+    ),
+    "one beside it is wrong, one nearly right": (
+        [Q + 0.002 * Q**2, WRONG],
+        (
+            "None of the tensors that your forward makes equals the key (B, T, D): the answer "
+            "begins with that."
+        ),
+    ),
     "nothing was made": ([], None),
 }
 
