@@ -394,7 +394,7 @@ class Engine:
         return self._with_first_wrong(reruns, report, min(VALUE_SECONDS, left - seconds))
 
     def _with_first_wrong(self, reruns: Reruns, report: Report, seconds: float) -> Report:
-        """The report with the first wrong value in each failing check without a diagnosis.
+        """The report with what a rerun shows of each failing check without a diagnosis.
 
         A student's copy has no solutions to compare with.
         """
@@ -403,8 +403,6 @@ class Engine:
         stage = reruns.stage
         self.read_misconceptions((stage,))
         known, solution = self._known[stage.slug]
-        if not known.ways:
-            return report
         from grader.diagnosis.values.recording import Recordings, unexplained, with_first_wrong
 
         checks = unexplained(_result_of(report, stage.slug))

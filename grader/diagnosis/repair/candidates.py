@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from grader.diagnosis.repair.edits import MODULES
@@ -90,9 +91,11 @@ class Candidates:
         """The text of a source."""
         return self._sources[source]
 
-    @property
-    def _no_edit(self) -> Edit:
-        return Edit(next(iter(self._sources)), (), "", "", 0, 0, 0.0)
+    def _passes_unedited(self) -> bool:
+        no_edit = Edit(next(iter(self._sources)), (), "", "", 0, 0, 0.0)
+        # Much depends on this look, so it may take as long as all others, in a worker of its own.
+        with closing(self._answers(no_edit, Budget(self._budget.left / 2))) as answers:
+            return self._passes(answers, [fact.case for fact in self._first])
 
     @property
     def first(self) -> Sequence[CaseFact]:
@@ -100,13 +103,18 @@ class Candidates:
         return self._first
 
     def edits(self) -> list[Edit]:
-        """The edits of what the failing call reaches, likeliest first; read in a worker."""
+        """The edits of what the failing call reaches, likeliest first; read in a worker.
+
+        There are none if what fails first passes by itself: then it would pass with any edit.
+        """
         reruns = self._reruns
-        is_part = self._submission != reruns.submission
-        # Much depends on this look, so it may take as long as all others.
-        if is_part and self._helps(self._no_edit, self._budget.left / 2):
+        if self._passes_unedited():
+            if self._submission == reruns.submission:
+                return []
             self._submission = reruns.submission  # it fails because of a cell that was left out
             self._sources = dict(all_sources(self._submission))
+            if self._passes_unedited():
+                return []
         names = {entry.name for entry in reruns.stage.entry_points}
         own = reruns.course.stages
         frames: dict[str, list[int]] = {}
@@ -137,30 +145,20 @@ class Candidates:
     def helps(self, edit: Edit) -> bool:
         """Whether the edited submission passes what failed first."""
         shortest = max(_SHORTEST, _PATIENCE * sum(fact.seconds for fact in self._first))
-        return self._helps(edit, min(shortest, self._budget.left))
-
-    def _helps(self, edit: Edit, seconds: float) -> bool:
-        worker = self._looking()
-        answers = self._answers(edit, Budget(seconds), worker)
+        answers = self._answers(edit, Budget(min(shortest, self._budget.left)), self._looking())
         return self._passes(answers, [fact.case for fact in self._first])
 
     def passes(self, edit: Edit) -> bool:
         """Whether the edited submission passes the stage, run as a submission is run."""
-        answers = self._answers(edit, self._budget)
-        try:
+        with closing(self._answers(edit, self._budget)) as answers:
             return self._passes(answers, [*(fact.case for fact in self._first), *self._rest])
-        finally:
-            answers.close()
 
     def also_passing(self, edit: Edit) -> frozenset[str]:
         """The other failing checks that the edited submission passes, as far as time allows."""
-        answers = self._answers(edit, self._budget)
-        try:
+        with closing(self._answers(edit, self._budget)) as answers:
             return frozenset(
                 check for check, cases in self._others.items() if self._passes(answers, cases)
             )
-        finally:
-            answers.close()
 
     def close(self) -> None:
         """End the worker."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,14 @@ from grader.diagnosis.replay import Replays, Step, against_solution
 from grader.diagnosis.replies import arrays, equal, room, wide
 from grader.diagnosis.reruns import Reruns
 from grader.diagnosis.symptoms import CHANGED, LACKING
+from grader.diagnosis.values.alone import KEPT_BETWEEN_CHECKS, kept
 from grader.diagnosis.values.first_wrong import Made, Right, first_wrong
 from grader.diagnosis.values.matching import Tolerance
 from grader.misconceptions import Value, Way
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
+from grader.run.failures import Cancelled
 from grader.run.importing import Import
 from grader.run.sources import all_sources
 from grader.run.worker.packing import Unpacker
@@ -69,8 +72,8 @@ class Recordings:
         self._budget = budget
         sources = all_sources(reruns.submission)
         self._lines = {name: text.count("\n") + 1 for name, text in sources}
-        importing = Import(reruns.course, reruns.stage, reruns.submission)
-        self._answers = RecordingAnswers(reruns.interpreter, importing, budget=budget)
+        self._import = Import(reruns.course, reruns.stage, reruns.submission)
+        self._answers = RecordingAnswers(reruns.interpreter, self._import, budget=budget)
 
     def cancel(self) -> None:
         """From another thread: end what is under way; it raises Cancelled soon."""
@@ -82,7 +85,7 @@ class Recordings:
         """The diagnosis of each of these checks that has one. Raises Cancelled."""
         failing: dict[str, list[CaseFact]] = {}
         for fact in self._facts.cases:
-            if fact.ending is Ending.WRONG and fact.case.check in checks:
+            if fact.ending in (Ending.WRONG, Ending.RAISED) and fact.case.check in checks:
                 failing.setdefault(fact.case.check, []).append(fact)
         found: dict[str, Diagnosis] = {}
         try:
@@ -101,6 +104,9 @@ class Recordings:
         self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
     ) -> Diagnosis | None:
         [again] = self._reruns.facts(self._answers, [fact.case])
+        state = self._kept(fact, again, solution)
+        if state is not None:
+            return state
         if again.ending is not Ending.WRONG or len(again.exchanges) != len(self._answers.made):
             return None
         try:
@@ -108,6 +114,27 @@ class Recordings:
                 warnings.simplefilter("ignore")
                 return self._compared(again, ways, solution)
         except Exception:  # noqa: BLE001 - whatever a submission makes, its verdict stands
+            return None
+
+    def _kept(
+        self, fact: CaseFact, again: CaseFact, solution: Callable[[str], Any]
+    ) -> Diagnosis | None:
+        """That a case fails for what the code keeps; `again` is how it ends by itself."""
+
+        def fresh() -> WorkerAnswers:
+            return WorkerAnswers(self._reruns.interpreter, self._import, budget=self._budget)
+
+        if again.ending is Ending.PASSED:
+            place = self._facts.cases.index(fact)
+            with closing(fresh()) as answers:
+                cases = [each.case for each in self._facts.cases[: place + 1]]
+                *_, last = self._reruns.facts(answers, cases)
+            return KEPT_BETWEEN_CHECKS if last.ending is fact.ending else None
+        try:
+            return kept(again, solution, fresh)
+        except Cancelled:
+            raise
+        except Exception:  # noqa: BLE001 - whatever a submission answers, its verdict stands
             return None
 
     def _compared(

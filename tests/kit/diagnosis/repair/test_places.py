@@ -32,6 +32,10 @@ CELLS = ("%matplotlib inline\nprint('é')", f"# mine\n!ls\n{DETACHED}", "while T
 LOOPS = f"n = 3\n{DETACHED}".replace(
     "    return", "    while n != 3:\n        pass\n    return"
 ).replace(".detach()", ".new_zeros(x.shape)")
+# Right at first, wrong after some calls: with any edit what fails first passes by itself.
+KEEPS = DETACHED.replace(".detach()", "[:, : 99 - 99 * (len(calls) > 20)]").replace(
+    "    B, T", "    calls.append(0)\n    B, T"
+)
 SETTING = (
     "import torch",
     "torch.set_default_device('meta')",
@@ -51,6 +55,7 @@ SUBMISSIONS = {
     "notebook": Submission("notebook", {}, cells=CELLS[:2]),
     "setting": Submission("setting", {}, cells=SETTING),
     "right": Submission("right", {STAGE.file_name: DETACHED.replace(".detach()", "").encode()}),
+    "keeps": Submission("keeps", {STAGE.file_name: f"calls = []\n{KEEPS}".encode()}),
     "loops": Submission("loops", {STAGE.file_name: LOOPS.encode()}),
 }
 
@@ -152,6 +157,14 @@ def test_the_verdict_is_the_same(reports: dict[str, Report]) -> None:
 def test_a_stage_that_passes_has_no_place(reports: dict[str, Report]) -> None:
     assert reports["right"].passed
     assert not any(check.diagnosis for check in reports["right"].stages[0].checks)
+
+
+def test_what_passes_by_itself_has_no_place(reports: dict[str, Report]) -> None:
+    stage = reports["keeps"].stages[0]
+    failing = [check.diagnosis for check in stage.checks if check.score < check.max_score]
+    assert failing
+    assert all(found and not found.place for found in failing)
+    assert all("keeps something" in found.text for found in failing if found)
 
 
 def test_without_time_it_gives_up_and_says_so(reports: dict[str, Report]) -> None:
