@@ -71,12 +71,13 @@ def expect_shape(actual: Array, what: str = "", /, **axes: int) -> None:
     If there are several results, `what` names this one: `expect_shape(out, "the output", B=2)`.
     """
     whose = f" of {what}" if what else ""
-    expect_sizes(f"The shape{whose} is wrong", [*axes.values()], actual.shape, [*axes])
+    shape = _array(actual, what or "the result").shape
+    expect_sizes(f"The shape{whose} is wrong", [*axes.values()], shape, [*axes])
 
 
 def expect_dtype(actual: Array, dtype: torch.dtype | type, what: str = "") -> None:
     """Expect this dtype, such as torch.float32 or numpy.float32; `what` names one of several."""
-    if actual.dtype != dtype:
+    if _array(actual, what or "the result").dtype != dtype:
         wanted = dtype.__name__ if isinstance(dtype, type) else str(dtype)
         of = f" of {what}" if what else ""
         raise contrast(f"The dtype{of} is wrong", wanted, str(actual.dtype), Way.DTYPE)
@@ -241,7 +242,7 @@ def expect_close(
     `expected` has them. A number is an array without axes.
     """
     names = axes.split()
-    actual, expected = _array(actual), _array(expected)
+    actual, expected = _array(actual, what), _array(expected)
     if len(names) != expected.ndim:
         raise ValueError(f"axes {axes!r} name {len(names)} axes, expected has {expected.ndim}")
     _compare(actual, expected, names, _tolerance(actual.dtype, rtol, atol), what)
@@ -283,7 +284,7 @@ def expect_within(
     import numpy
 
     names = axes.split()
-    actual, expected, leeway = _array(actual), _array(expected), _array(leeway)
+    actual, expected, leeway = _array(actual, what), _array(expected), _array(leeway)
     _compare(actual, expected, names, ANY_NUMBER, what)
     got, want = _wide(actual), _wide(expected)
     room = numpy.broadcast_to(_wide(leeway), want.shape)
@@ -400,6 +401,10 @@ def expect_unchanged(**inputs: Array) -> Iterator[None]:
 
     Other arguments may change unnoticed: the check compares only these.
     """
+    for name, value in inputs.items():
+        if not hasattr(value, "dtype"):
+            kind = type(value).__name__
+            raise TypeError(f"expect_unchanged watches tensors and arrays, not {name}, a {kind}")
     before = {name: _wide(array).copy() for name, array in inputs.items()}
     watched = _WATCHED.set((*_WATCHED.get(), *inputs.values()))
     try:
@@ -475,11 +480,23 @@ def _tolerance(dtype: object, rtol: float | None, atol: float | None) -> tuple[f
     return (default_rtol if rtol is None else rtol, default_atol if atol is None else atol)
 
 
-def _array(value: Array | float) -> Array:
-    """A number as an array without axes; any other value unchanged."""
+def _array(value: Array | float, what: str = "") -> Array:
+    """A number as an array without axes, or the array.
+
+    Raises CheckFailed for anything else if it is the learner's, who knows it as `what`, and
+    TypeError if it is the author's.
+    """
     import numpy
 
-    return numpy.asarray(value) if isinstance(value, (int, float, complex)) else value
+    if isinstance(value, (int, float, complex)):
+        return numpy.asarray(value)
+    if hasattr(value, "dtype"):
+        return value
+    right = "a tensor, an array or a number"
+    kind = "None" if value is None else f"a {type(value).__name__}"
+    if what:
+        raise contrast(f"{capital(what)} has the wrong type", right, kind, Way.DTYPE)
+    raise TypeError(f"expected {right}, not {kind}: expect_equal compares other values")
 
 
 def _wide(array: Array) -> Values:

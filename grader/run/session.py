@@ -76,18 +76,21 @@ class Checks:
         device: str,
         *,
         only_random: bool = False,
+        backwards: bool = False,
         gives_up: Container[Ending] = (Ending.TIMED_OUT, Ending.CRASHED),
     ) -> StageFacts:
         """Run every check of `stage` against `remote` and close it, even if cancelled.
 
-        With `only_random`, only the cases run that get other inputs from another seed. After an
-        ending in `gives_up` the check's other cases do not run.
+        With `only_random`, only the cases run that get other inputs from another seed;
+        `backwards`, the last case comes first. After an ending in `gives_up` the check's other
+        cases do not run.
         """
         facts: list[CaseFact] = []
         given_up: set[str] = set()
         self._use(remote, device)
         try:
-            for case, item in self._items[stage.slug].items():
+            cases = list(self._items[stage.slug].items())
+            for case, item in reversed(cases) if backwards else cases:
                 if only_random and not is_random(item):
                     continue
                 if case.check in given_up:

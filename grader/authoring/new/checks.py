@@ -124,10 +124,12 @@ class _Checks:
                 values.append(each.name if each.type == "int" else _sample(each.type, 0))
         several = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
         begin = "Arguments" if self._is_done else "TODO: choose arguments"
+        optional = [each.name for each in self._call.parameters if each.default]
+        end = f"; try {listed(optional)} too" if optional else ", so that no mistake fits by chance"
         return _function(
             f"{self._name}_inputs",
             given,
-            f"{begin} of {self._name} whose sizes differ, so that no mistake fits by chance.",
+            f"{begin} of {self._name} whose sizes differ{end}.",
             f"return {several}",
             "tuple[Any, ...]",
         )
@@ -168,7 +170,10 @@ class _Checks:
     def _right(self) -> str:
         given = [each.name for each in self._call.needed]
         state = ["state: dict[str, Any]"] if self._has_state else []
-        parameters = [f"{name}: Any" for name in given]
+        ends = {each.name: f" = {each.default}" for each in self._call.parameters if each.default}
+        parameters = [
+            f"{each.name}: Any{ends.get(each.name, '')}" for each in self._call.parameters
+        ]
         body = f"return {given[0]} + {given[0]}" if self._is_done and given else _UNWRITTEN
         todo = "TODO: the right answer, in another style than the solution."
         return _function(f"right_{self._name}", [*state, *parameters], todo, body, "Any")

@@ -24,7 +24,7 @@ _COSTS = {
     **dict.fromkeys(("axes", "size", "diagonal"), 1.0),
     **dict.fromkeys(("unwrap", "compare", "axis", "twin", "shaped"), 1.5),
     **dict.fromkeys(("operator", "swap_op", "comparison"), 1.5),
-    **dict.fromkeys(("one_side", "number", "parameter", "order", "bound", "fixed"), 2.0),
+    **dict.fromkeys(("one_side", "number", "parameter", "order", "bound", "fixed", "name"), 2.0),
     **dict.fromkeys(("turned", "negation", "arguments", "swap", "elements", "indices"), 2.5),
     **dict.fromkeys(("in_place", "keepdim", "argument"), 2.5),
     **dict.fromkeys(("sibling", "attribute", "arg_removal", "infinity", "constant"), 3.0),

@@ -1,7 +1,8 @@
-"""Inputs that no check tries: calls that differ from a check's in one argument."""
+"""Inputs that no check tries: calls that differ from a check's in one argument, given or not."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ def partings(
     A pair is two implementations, each with its name; that of the solution `right` is "".
     """
     left = list(pairs)
-    tried = [call for call in _varied_calls(calls) if outcome(right, call) is not None]
+    tried = [call for call in _varied_calls(calls, right) if outcome(right, call) is not None]
     for _ in range(_MOST):
         best: list[tuple[str, Find, str, Find]] = []
         chosen: Call | None = None
@@ -41,15 +42,26 @@ def _parts(call: Call, pair: tuple[str, Find, str, Find]) -> bool:
     return one is not None and other is not None and not one.equals(other)
 
 
-def _varied_calls(calls: Sequence[Call]) -> Iterator[Call]:
+def _varied_calls(calls: Sequence[Call], right: Find) -> Iterator[Call]:
     by_entry: dict[str, list[Call]] = {}
     for call in calls:
         by_entry.setdefault(call.entry, []).append(call)
-    for own in by_entry.values():
+    for entry, own in by_entry.items():
+        defaults = _defaults(right(entry))
         for call in sorted(own, key=lambda each: each.size)[-_BASES:]:
-            for name, value in call.given.items():
+            for name, value in (defaults | dict(call.given)).items():
                 for words, other in _varied(name, value):
-                    yield Call(call.entry, {**call.given, name: other}, {name: words})
+                    told = words if name in call.given else f"{name}={words}"
+                    yield Call(call.entry, {**call.given, name: other}, {name: told})
+
+
+def _defaults(function: Any) -> dict[str, Any]:
+    """The parameters that a call may leave out, with their values."""
+    try:
+        given = inspect.signature(function).parameters
+    except ValueError:  # of some functions that are written in C
+        return {}
+    return {name: each.default for name, each in given.items() if each.default is not each.empty}
 
 
 def _varied(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -59,7 +71,7 @@ def _varied(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, int):
         yield from ((repr(number), number) for number in _NUMBERS if number != value)
     elif isinstance(value, float):
-        yield from ((repr(number), number) for number in (0.0, -value, 10 * value))
+        yield from ((repr(number), number) for number in (0.0, 0.5, -value, 10 * value))
     elif isinstance(value, (str, list, tuple)):
         for other in (value[:0], value[:1], value * 2, value[::-1], value[:1] * 3):
             if other != value:
@@ -69,7 +81,19 @@ def _varied(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         if "bool" in str(value.dtype):
             yield f"~{name}", ~value
         elif "float" in str(value.dtype):
+            if (value == value.flatten()[:1]).all():  # such numbers hide what a factor does
+                yield _stepped(name, value)
             yield from ((f"{by} * {name}", value * by) for by in (100, -1, 0))
+
+
+def _stepped(name: str, value: Any) -> tuple[str, Any]:
+    """An array plus 0, 1, 2 ... along its last axis."""
+    last = value.shape[-1]
+    if hasattr(value, "new_tensor"):
+        return f"{name} + torch.arange({last})", value + value.new_tensor(range(last))
+    import numpy
+
+    return f"{name} + np.arange({last})", value + numpy.arange(last, dtype=value.dtype)
 
 
 def written(call: Call) -> str:

@@ -155,6 +155,11 @@ class StageProving:
                 f"{check_place(stage, check)}: {check} uses different inputs each time: "
                 "make them with rand, or pass the fixture `seed` to their generator"
             )
+        for check in sorted(self._solution.dependent):
+            draft.problems.append(
+                f"{check_place(stage, check)}: {check} passes only after another check has run: "
+                "let each check make what it needs"
+            )
         for check, what in self._wrong.unsaid.items():
             draft.problems.append(f"{what}: {check} has no message for the learner")
         idle = []

@@ -11,7 +11,12 @@ from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.examples import Examples
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds
-from grader.authoring.verify.solution_runs import SolutionRuns, both_sides
+from grader.authoring.verify.solution_runs import (
+    SolutionRuns,
+    both_sides,
+    error_of,
+    faulty_place,
+)
 from grader.read.faults import fault_of, undefined
 from grader.read.stubs import read_stub
 from grader.run.facts import FINE
@@ -37,6 +42,8 @@ class RightAnswers:
     def solution(self, solution: Find) -> None:
         """Run the solution, its examples too, here and in a worker."""
         self._draft.problems += self._examples.of_solution()
+        if not self._runs.stage.fixture:  # which takes long
+            self._solution.backwards(solution, self._seeds.first)
         self._run_solution(solution, self._seeds.few)
         self._in_the_worker()
 
@@ -175,7 +182,10 @@ class RightAnswers:
                             fact.ending not in FINE
                             and fact.case.check not in self._solution.failing
                         ):
-                            lost.setdefault(f"fails {fact.case.check}: {both_sides(fact)}", seed)
+                            why = both_sides(fact)
+                            if fact.faulty_line:
+                                why = f"{error_of(fact)} in {faulty_place(stage, fact)}"
+                            lost.setdefault(f"fails {fact.case.check}: {why}", seed)
         except KeyboardInterrupt:
             raise
         except Hangs as error:

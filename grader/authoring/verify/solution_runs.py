@@ -20,7 +20,7 @@ class SolutionRuns:
 
     `failing` has for each check that fails the seeds and facts, `flaky` those that pass when the
     same run is repeated, `unseeded` those that use other inputs or compare something else each
-    time, and `skipped` why checks did not run.
+    time, `skipped` why checks did not run, and `dependent` those that pass after others alone.
     """
 
     def __init__(self, runs: CheckRuns) -> None:
@@ -35,6 +35,18 @@ class SolutionRuns:
         self.skipped: dict[str, str] = {}
         self.flaky: set[str] = set()
         self.unseeded: set[str] = set()
+        self._first: set[str] = set()  # what fails when the last check runs first
+
+    def backwards(self, solution: Find, seed: int) -> None:
+        """Run the checks in reverse order, before any other run, to find those that share state."""
+        facts = self._runs.known("backwards", solution, seed, backwards=True)
+        self._first = {fact.case.check for fact in facts.cases if fact.ending not in FINE}
+        self._runs.checks.forget()
+
+    @property
+    def dependent(self) -> set[str]:
+        """The checks that pass only after another one has run."""
+        return self._first - self.failing.keys() - self.flaky - self.unseeded
 
     def run(
         self, solution: Find, seeds: Iterable[int], *, only_random: bool = False

@@ -76,7 +76,7 @@ def tolerance_proofs(
             None if nearest is None else beyond[nearest],
             nearest,
             max(beyond.values(), default=0.0) >= LEAST_BEYOND,
-            tuple(id for id in beyond if id in faint),
+            tuple(id for id in beyond if id in faint and beyond[id] < LEAST_BEYOND),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from grader.authoring.verify.constants import Constant
     from grader.diagnosis.names import Tally
 
+_COMPARE = "compare all values with a reference, for inputs whose right answer is another"
+_EXPECT_ERROR = "first make a call that must work, then expect one kind of error"
 _LOST = tuple(ending for ending in Ending if ending is not Ending.PASSED)
 # If a misconception fails only with these errors, its author has mistyped something.
 _SLIPS = ("NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError")
@@ -49,6 +52,7 @@ class WrongAnswers:
 
         self._replays = Replays()
         self._equal: set[frozenset[str]] = set()  # equal misconceptions already reported
+        self._passing: defaultdict[str, list[str]] = defaultdict(list)  # ids, by why they pass
         self.idle: set[str] = set()
         self.unsaid: dict[str, str] = {}
 
@@ -77,6 +81,8 @@ class WrongAnswers:
             self._step()
         for mistake, facts in found.items():
             self._misconception(mistake, tuple(found), solution, facts, text)
+        for why, ids in self._passing.items():
+            self._draft.problems.append(f"{place}: no check catches {listed(ids)}: {why}")
 
     def _expect_one_verdict(self, name: str, who: Hashable, find: Find, first: StageFacts) -> None:
         """Report a wrong answer whose checks fail with one seed and pass with another."""
@@ -113,17 +119,16 @@ class WrongAnswers:
             place = f"{check_place(stage, planned.id)}: {planned.id}"
             catches = any(planned.id in mistake.caught_by for mistake in self._draft.misconceptions)
             fails = planned.id in self._solution.failing  # which is reported already
-            if undeclared and not fails:
-                raises = all(name.endswith("Error") for name in undeclared)
-                advice = "compare values that differ from it"
-                advice = "first make a call that must work" if raises else advice
+            if set(found) >= ANY_ANSWER and not (catches or fails):
+                self.idle.add(planned.id)
+                self._draft.problems.append(f"{place} passes for any answer: {_COMPARE}")
+            elif undeclared and not fails:
+                values = set(found) - {name for name in found if name.endswith("Error")} - {"None"}
+                advice = _COMPARE if values or undeclared == ["None"] else _EXPECT_ERROR
                 self._draft.problems.append(
                     f"{place} pays for an answer that is always {listed(undeclared, 'or')}: "
                     f"{advice}, or give a reason with @pytest.mark.pays"
                 )
-            elif set(found) >= ANY_ANSWER and not (catches or fails):
-                self.idle.add(planned.id)
-                self._draft.problems.append(f"{place} passes for any answer: compare values")
             if unused:
                 what = f"does not pay for {listed(unused, 'or')}: remove that from its mark"
                 self._draft.problems.append(f"{place} {what}")
@@ -182,6 +187,8 @@ class WrongAnswers:
         ):  # otherwise the check that catches it may be broken
             place = self._runs.stage.place(self._runs.stage.misconceptions_file)
             problems = list(_misconception_problems(proof, failed, place))
+            if not caught_by:
+                self._passing[self._why_it_passes(facts, solution)].append(mistake.id)
             one = frozenset({mistake.id, *same})
             if same and one not in self._equal:
                 self._equal.add(one)
@@ -191,6 +198,26 @@ class WrongAnswers:
             if failed and not problems and not self._runs.stage.fixture and not _gives(facts):
                 raised = f"{mistake.id}: no call returns a value to compare"
                 self._draft.notes.append(f"{raised}: {first_line(failed[0])}: is that intended?")
+
+    def _why_it_passes(self, facts: StageFacts, solution: Find) -> str:
+        """Why no check catches a misconception, and what would."""
+        from grader.diagnosis.replay import against_solution
+
+        with silence():
+            differing = dict.fromkeys(
+                fact.case.check
+                for fact in facts.cases
+                if any(step.deviates for step in against_solution(fact, solution, self._replays))
+            )
+        if differing:
+            return (
+                f"a wrong result goes unnoticed in {listed(list(differing))}: compare all values "
+                "with a reference, within a small tolerance"
+            )
+        return (
+            "every call of a check gives the solution's result: add one that shows the mistake "
+            f"(`grade suggest {self._runs.stage.slug}` looks for it), or remove the misconception"
+        )
 
 
 def _lost(facts: Iterable[CaseFact]) -> set[str]:
@@ -215,9 +242,7 @@ def _misconception_problems(
     slips = [
         fact for fact in failed if fact.ending is Ending.RAISED and fact.message.startswith(_SLIPS)
     ]
-    if not proof.caught_by:
-        yield f"{name} passes every check: sharpen a check, or remove it"
-    elif len(slips) == len(failed):
+    if failed and len(slips) == len(failed):
         yield f"{name} is broken rather than caught: {first_line(slips[0])}"
     if proof.named not in (None, proof.id):
         yield f"{name} is wrongly named {proof.named}"

@@ -423,3 +423,20 @@ def test_of_many_entries_few_are_looked_at(ordered: bool) -> None:
     with pytest.raises(CheckFailed):
         expect_equal([Counted() for _ in range(10_000)], ["x" * 99], "the pairs", ordered=ordered)
     assert Counted.seen < 11_000
+
+
+def test_what_is_no_array_is_the_learners_mistake_or_the_authors() -> None:
+    for compare in (
+        lambda: expect_close([1.0], np.ones(1), axes="n"),
+        lambda: expect_shape([1.0], n=1),
+        lambda: expect_dtype([1.0], float),
+    ):
+        with pytest.raises(CheckFailed, match=r"has the wrong type\n .*\n  got       a list"):
+            compare()  # type: ignore[no-untyped-call]
+    with pytest.raises(TypeError, match="not a list: expect_equal compares other values"):
+        expect_close(np.ones(1), [1.0], axes="n")  # type: ignore[arg-type]
+    with (
+        pytest.raises(TypeError, match="watches tensors and arrays, not items, a list"),
+        expect_unchanged(items=[1.0]),  # type: ignore[arg-type]
+    ):
+        pass

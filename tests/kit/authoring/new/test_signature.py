@@ -150,6 +150,14 @@ def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(
     assert [mistake.named for mistake in proof.misconceptions] == ["minus"]
 
 
+def test_the_right_answer_takes_what_a_call_may_leave_out(tmp_path: Path) -> None:
+    whole = course(tmp_path, PRELOAD["numpy"])
+    stage, _ = new_stage(whole, "nest", "Nest", functions=['f(x: "B T", k=2)'])
+    text = stage.check_file.read_text("utf-8")
+    assert "def right_f(x: Any, k: Any = 2) -> Any:" in text
+    assert "TODO: choose arguments of f whose sizes differ; try k too." in text
+
+
 @pytest.mark.parametrize(
     "library, signature, answer, axes",
     [

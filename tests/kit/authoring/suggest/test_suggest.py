@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from grader.authoring.suggest.candidates import candidates
+from grader.authoring.suggest.inputs import partings, written
 from grader.authoring.suggest.suggesting import suggest
+from grader.authoring.suggest.types import Call
 from grader.authoring.suggest.writing import mistake_of, with_examples, with_mistakes
 from grader.authoring.verify.verify import verify
 from grader.command.main import main
@@ -181,6 +186,24 @@ def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course: C
     caught = {name for parting in found.partings for names in parting.pairs for name in names}
     assert "rough_upwards" in caught, found.partings
     assert [each.call.given["values"] for each in found.partings] == [[], [1.0, 2.0, 4.0] * 2]
+
+
+def _scaled(x: Any, gain: float = 1.0, shift: float = 0.0) -> Any:
+    return x * gain + shift
+
+
+@pytest.mark.parametrize("zeros", [np.zeros((2, 3)), torch.zeros(2, 3)])
+def test_inputs_that_hide_a_mistake_are_varied_and_so_is_what_no_call_gives(zeros: Any) -> None:
+    def wrong(function: Any) -> Any:
+        return ("", lambda name: _scaled, "wrong", lambda name: function)
+
+    def told(function: Any) -> list[str]:
+        found = partings([Call("f", {"x": zeros})], lambda name: _scaled, [wrong(function)])
+        return [written(each.call) for each in found]
+
+    library = "torch" if hasattr(zeros, "new_tensor") else "np"
+    assert told(lambda x, gain=1.0, shift=0.0: -x * gain + shift) == [f"f(x + {library}.arange(3))"]
+    assert told(lambda x, gain=1.0, shift=0.0: x * gain) == ["f(x, shift=0.5)"]
 
 
 def test_a_solution_that_fails_its_checks_is_told_beside_the_suggestions(

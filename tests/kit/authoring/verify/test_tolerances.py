@@ -73,6 +73,12 @@ def test_too_little_room_is_a_problem(proof: ToleranceProof, told: str) -> None:
     assert told in problem and problem.startswith("s.c: the tolerance 0.1, 0 is ")
 
 
+def test_a_wrong_answer_far_beyond_a_tolerance_is_not_hardly_beyond_it() -> None:
+    passing = shares(facts(close(7000.0)))  # the check goes on after its comparison fails
+    proofs = tolerance_proofs(shares(facts(close(0.1))), {"m": passing}, {"m"})
+    assert list(tolerance_problems(proofs)) == []
+
+
 @pytest.mark.parametrize("proof", [room(0.5, 2.0), room(0.01), room(0.0, is_usual=True)])
 def test_room_on_both_sides_is_none(proof: ToleranceProof) -> None:
     assert list(tolerance_problems([proof])) == []

@@ -91,6 +91,34 @@ def test_{}(submission):
     'There may be one step alone'
     assert submission.roughness([1.0, 2.5]) == 1.5, "It is not 1.5"
 """
+SHARES = """
+
+seen = []
+
+
+@pytest.mark.points(0.5)
+def test_first(submission):
+    'The step of two numbers'
+    seen.append(1)
+    expect_close(submission.roughness([1.0, 3.0]), 2.0, axes="")
+
+
+@pytest.mark.points(0.5)
+def test_second(submission):
+    'The step of three numbers'
+    assert seen, "nothing was seen"
+    expect_close(submission.roughness([1.0, 3.0, 6.0]), 3.0, axes="")
+"""
+TRIES = """
+
+@pytest.mark.points(1)
+def test_more(submission):
+    'It may be wrong'
+    try:
+        expect_close(submission.roughness([1.0, 3.0]), 2.0, axes="")
+    except Exception:
+        pass
+"""
 ASKS_NOTHING = """
 
 @pytest.mark.points(1)
@@ -573,7 +601,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     ),
     "a misconception that is right": (
         appended(MISTAKES, HARMLESS),
-        "misconceptions/roughness.py: the misconception harmless passes every check: sharpen a",
+        "misconceptions/roughness.py: no check catches harmless: every call of a check gives the",
     ),
     "a wide tolerance": (
         appended(MISTAKES, NEAR),
@@ -581,10 +609,8 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     ),
     "a far too wide tolerance": (
         changed(CHECKS, "what=", "atol=1e6, what="),
-        "the misconception rough_upwards passes every check",
-        "the misconception rough_range passes every check",
-        "the misconception rough_from_the_first passes every check",
-        "roughness.values pays for an answer that is always zeros or ones: compare",
+        "rough_from_the_first: a wrong result goes unnoticed in roughness.values: compare all",
+        "roughness.values passes for any answer: compare all values with a reference, for inputs",
         "the tolerance 1e-09, 1e+06 is wide: right answers use 0 of it, and no misconc",
         "the tolerance 0, 1e+06 is wide: right answers use 0 of it, and no misconception",
     ),
@@ -659,7 +685,16 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     ),
     "a check that asserts nothing, and says that it may": (
         lambda c: [append(c, CHECKS, ASKS_NOTHING), change(c, CHECKS, "points(2)", "points(1)")],
-        f"{CHECKS}:29: roughness.more passes for any answer: compare values",
+        f"{CHECKS}:29: roughness.more passes for any answer: compare all values",
+    ),
+    "checks that share state": (
+        lambda c: [append(c, CHECKS, SHARES), change(c, CHECKS, "points(2)", "points(1)")],
+        f"{CHECKS}:38: roughness.second passes only after another check has run: let each",
+    ),
+    "a check that catches its own failure": (
+        lambda c: [append(c, CHECKS, TRIES), change(c, CHECKS, "points(2)", "points(1)")],
+        f"{CHECKS}:29: roughness.more passes on the original stub",
+        f"{CHECKS}:29: roughness.more passes for any answer: compare all values",
     ),
     "an accepted answer that cannot be imported": (
         appended(ACCEPTED, "\nnonsense\n"),
@@ -840,9 +875,12 @@ def test_a_bare_assert_says_nothing_to_a_learner(course: Course) -> None:
     room = 'expected, axes="", what="the largest step"'
     change(course, CHECKS, f"expect_close(submission.roughness(values), {room})", "assert bare")
     change(course, CHECKS, "assert bare", "assert submission.roughness(values) == expected")
+    change(course, ACCEPTED, "return steps", "return 1 + steps")
     # pytest would put words into the assert of a check that it runs within itself.
     told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
-    [problem] = told["stages"][0]["problems"]
+    refused, problem = told["stages"][0]["problems"]
+    said = "a right answer fails roughness.values: AssertionError in "
+    assert refused == f"{ACCEPTED}: {said}tests/checks/test_roughness.py:24"
     assert problem.startswith(
         "tests/checks/test_roughness.py:24: AssertionError (for rough_upwards): "
     )
