@@ -6,12 +6,29 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from grader.run.stopping import first_interrupt
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Limits
 from grader.types.errors import KitError
+
+
+@contextmanager
+def cpu_interpreter(course: Course) -> Iterator[Interpreter]:
+    """A new interpreter that leaves the GPU alone; this process imports the same libraries.
+
+    Meanwhile the first Ctrl-C waits, because an import may lose it or end half done.
+    """
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        with first_interrupt() as is_pressed:
+            for name in course.preload:
+                with suppress(ImportError):  # the interpreter says what is missing
+                    importlib.import_module(name)
+        if is_pressed():
+            raise KeyboardInterrupt
+        yield interpreter
 
 
 @contextmanager

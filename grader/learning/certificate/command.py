@@ -76,14 +76,14 @@ def run(args: argparse.Namespace) -> int:
 def _shown(workspace: Workspace) -> Trace:
     """What the learner's code does in the author's file; nothing if there is none."""
     from grader.learning.pictures.tracer import trace
-    from grader.run.workers import Interpreter
+    from grader.run.device import cpu_interpreter
 
     course = workspace.course
     stage = next((s for s in reversed(course.stages) if s.certificate_file.is_file()), None)
     if stage is None:
         return Trace(course.stages[0].slug, course.title, ())
     submission = read_submission(workspace.exercises, is_own=True)
-    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+    with cpu_interpreter(course) as interpreter:
         return trace(course, stage, submission, interpreter, stage.certificate_file)
 
 

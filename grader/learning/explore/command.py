@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C, or write it. Raises KitError."""
     from grader.learning.explore.explorer import Explorer
-    from grader.run.workers import Interpreter
+    from grader.run.device import cpu_interpreter
 
     if args.out is not None and args.out.suffix != ".html":
         raise KitError(f"--out {args.out}: end the page's name with .html")
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise KitError(f"--port {args.port}: choose a number from 0 to 65535")
     course, submission = chosen_submission(args)
     stage = stage_to_explore(course, args.stage)
-    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+    with cpu_interpreter(course) as interpreter:
         with status_line(args):
             example = read_explore(stage)
             explorer = Explorer(course, stage, example, interpreter)

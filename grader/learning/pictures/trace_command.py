@@ -34,13 +34,13 @@ def run(args: argparse.Namespace) -> int:
     """Print a trace; 0 if it ran to the end, else 1. Raises KitError."""
     from grader.learning.pictures.trace import trace_screen
     from grader.learning.pictures.tracer import right_trace, trace
-    from grader.run.workers import Interpreter
+    from grader.run.device import cpu_interpreter
 
     if args.out is not None and args.out.suffix.removeprefix(".") not in KINDS:
         raise KitError(f"--out {args.out}: end the picture's name with .png or .svg")
     course, submission = chosen_submission(args)
     stages = stages_to_try(course, args.stage)
-    with status_line(args), Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+    with status_line(args), cpu_interpreter(course) as interpreter:
         for stage in stages:  # if nothing is written yet, this ends with the first stage
             found = trace(course, stage, submission, interpreter)
             if found.stop is None or not found.stop.not_written:

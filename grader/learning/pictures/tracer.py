@@ -23,6 +23,7 @@ from grader.learning.pictures.types import (
 )
 from grader.read.faults import fault_of
 from grader.run.answers import Loaded, WorkerAnswers
+from grader.run.device import cpu_interpreter
 from grader.run.failures import AnswerError
 from grader.run.importing import Import
 from grader.run.remote import RemoteSubmission
@@ -45,7 +46,7 @@ def traces(
     course: Course, stages: Sequence[Stage], submission: Submission
 ) -> Generator[Trace, None, None]:
     """The trace of each of `stages`, one at a time. Raises KitError."""
-    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+    with cpu_interpreter(course) as interpreter:
         for stage in stages:
             yield trace(course, stage, submission, interpreter)
 

@@ -28,9 +28,9 @@ def run(args: argparse.Namespace) -> int:
     """Print the lines. Raises KitError if the check passes or has no such lines."""
     course, submission = chosen_submission(args)
     stage = find_stage(course, args.check.partition(".")[0])
-    from grader.run.workers import Interpreter
+    from grader.run.device import cpu_interpreter
 
-    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+    with cpu_interpreter(course) as interpreter:
         from grader.learning.repro.reproduced import reproduced
         from grader.run.collecting import with_checks
 

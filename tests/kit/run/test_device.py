@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import signal
+from types import ModuleType
+
 import pytest
 
-from grader.run.device import interpreter_on
+from grader.run.device import cpu_interpreter, interpreter_on
 from grader.run.lanes import usable_cores
 from grader.types.errors import KitError
-from tests.kit.support.checkout import COURSE
+from tests.kit.support.checkout import COURSE, TINY
 
 
 def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,3 +32,21 @@ def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch: pytest.Mon
         interpreter_on(COURSE, COURSE.limits, "cuda"),
     ):
         pass
+
+
+def test_a_ctrl_c_during_an_import_is_not_lost_and_breaks_no_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    imported = []
+    real = importlib.import_module
+
+    def importing(name: str) -> ModuleType:
+        if name in TINY.preload:
+            signal.raise_signal(signal.SIGINT)
+            imported.append(name)
+        return real(name)
+
+    monkeypatch.setattr("grader.run.device.importlib.import_module", importing)
+    with pytest.raises(KeyboardInterrupt), cpu_interpreter(TINY):
+        pass
+    assert imported == list(TINY.preload)
