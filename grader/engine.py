@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from grader.judge.blame import find_blame
 from grader.judge.places import is_begun, is_replaced, written_elsewhere
@@ -19,7 +19,6 @@ from grader.read.stubs import read_stub
 from grader.run.budget import Budget, Spent
 from grader.run.device import interpreter_on
 from grader.run.facts import StageFacts
-from grader.run.failures import Cancelled
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.reader import Reader
 from grader.run.sources import place_of
@@ -31,10 +30,10 @@ from grader.types.submission import Submission
 from grader.types.text import safe_line
 
 if TYPE_CHECKING:
+    from grader.diagnosis.comparison.known import KnownAnswers
+    from grader.diagnosis.comparison.values.recording import Recordings
     from grader.diagnosis.repair.candidates import Candidates
     from grader.diagnosis.reruns import Reruns
-    from grader.diagnosis.values.recording import Recordings
-    from grader.misconceptions import Known
     from grader.run.session import Checks
     from grader.run.submission_runs import SubmissionRuns
 
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
-_DIAGNOSES = 10_000  # that are remembered
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
 VALUE_SECONDS = 1.5  # and then on the first wrong value; usually a third of this is enough
 _STUB_BELOW = "A cell below yours holds the stub and replaces your code: delete it."
@@ -190,11 +188,12 @@ class Engine:
         self.device = device
         self.interpreter = interpreter
         self.checks = checks
-        from grader.diagnosis.replay import Replays
+        self._known: KnownAnswers | None = None
+        # A student's copy has no solutions, and its kit nothing that compares with them.
+        with suppress(ModuleNotFoundError):
+            from grader.diagnosis.comparison.known import KnownAnswers
 
-        self._diagnoses: dict[tuple[object, ...], dict[str, Diagnosis]] = {}
-        self._replays = Replays()
-        self._known: dict[str, tuple[Known, Callable[[str], Any]]] = {}
+            self._known = None if course.is_partial else KnownAnswers(course)
         self._reader = Reader(interpreter)
         self._runs: SubmissionRuns | None = None
         self._unnamed: dict[str, StageFacts] = {}
@@ -205,11 +204,7 @@ class Engine:
         """The same engine for a process that is forked now: with an interpreter of its own."""
         other = Engine(self.course, self.device, self.interpreter.copy(), self.checks)
         other.interpreter.at_once = 1  # there is such a process for each core
-        other._diagnoses, other._replays, other._known = (
-            self._diagnoses,
-            self._replays,
-            self._known,
-        )
+        other._known = self._known
         return other
 
     def grade(
@@ -283,16 +278,6 @@ class Engine:
         """As `grade`, but bonus stages that are not started are not run."""
         return _report(self.course, request, lambda awake, whole: self.grade(awake))
 
-    def read_misconceptions(self, stages: Sequence[Stage]) -> None:
-        """Load what the failing checks of these stages are compared with."""
-        from grader.read.misconceptions import read_known
-        from grader.run.solutions import local_solutions
-
-        for stage in stages:
-            if stage.slug not in self._known:
-                solutions = local_solutions(self.course, stage)
-                self._known[stage.slug] = read_known(stage), solutions
-
     def rehearse(
         self, stages: Sequence[Stage], seed: int, go_on: Callable[[], bool] = lambda: True
     ) -> None:
@@ -300,39 +285,25 @@ class Engine:
 
         It stops as soon as `go_on` returns False. A student's copy has no solutions to learn from.
         """
-        if self.course.is_partial:
+        if self._known is None:
             return
         for stage in stages:
             if self.interpreter.forks and not stage.fixture and go_on():
-                self.read_misconceptions((stage,))
-                solution = self._known[stage.slug][1]
+                _, solution = self._known.of(stage)
                 self.checks.rehearse(stage, solution, seed, self.device, go_on)
 
     def _diagnosed(
         self, stage: Stage, facts: StageFacts, go_on: Callable[[], None]
     ) -> dict[str, Diagnosis]:
-        """The diagnoses of a stage's failing checks, computed once for the same facts.
+        """The diagnoses of a stage's failing checks; `go_on` is called before each step.
 
-        `go_on` is called before each step. Raises what it does.
+        Raises what it does.
         """
-        from grader.diagnosis.diagnose import diagnose
+        if self._known is not None:
+            return self._known.diagnoses(stage, facts, go_on)
+        from grader.diagnosis.sizes import sizes_that_do_not_fit
 
-        numbers = tuple((fact.number, fact.ending) for fact in facts.cases if fact.exchanges)
-        if numbers in self._diagnoses:
-            return self._diagnoses[numbers]
-        self.read_misconceptions((stage,))
-        known, solution = self._known[stage.slug]
-        self._replays.go_on = go_on
-        try:
-            found = diagnose(facts, known, solution, self._replays)
-        except (Spent, Cancelled):
-            raise
-        except Exception:  # noqa: BLE001 - whatever a submission answers, its verdict stands
-            return {}
-        is_known = all(number is not None for number, _ in numbers)
-        if numbers and is_known and len(self._diagnoses) < _DIAGNOSES:
-            self._diagnoses[numbers] = found
-        return found
+        return sizes_that_do_not_fit(facts.cases)
 
     def cancel(self) -> None:
         """Have the `grade` that is under way in another thread, if any, raise Cancelled soon."""
@@ -398,12 +369,15 @@ class Engine:
 
         A student's copy has no solutions to compare with.
         """
-        if self.course.is_partial:
+        if self._known is None:
             return report
         stage = reruns.stage
-        self.read_misconceptions((stage,))
-        known, solution = self._known[stage.slug]
-        from grader.diagnosis.values.recording import Recordings, unexplained, with_first_wrong
+        known, solution = self._known.of(stage)
+        from grader.diagnosis.comparison.values.recording import (
+            Recordings,
+            unexplained,
+            with_first_wrong,
+        )
 
         checks = unexplained(_result_of(report, stage.slug))
         if not checks:

@@ -178,7 +178,6 @@ def explained() -> None:
 
     def body(engine: Engine) -> None:
         engine.grade(Request(Submission("solutions", solutions), tuple(CORE), 1))
-        engine.read_misconceptions(CORE)
         for stage in CORE:
             verdicts, reasons = [], []
             for answer in wrong_answers(stage.slug)[::EVERY]:

@@ -15,8 +15,11 @@ from grader.types.course import Course
 from grader.types.resources import filled
 
 _CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
-# Only authors and instructors need these.
-_WITHHELD = ("authoring", "channels", "classes", "kit", "nbgrader.py")
+# Only authors and instructors need these, and what compares with solutions.
+_WITHHELD = (
+    *("grader/authoring/", "grader/channels/", "grader/classes/", "grader/diagnosis/comparison/"),
+    *("grader/kit/", "grader/nbgrader.py"),
+)
 
 
 def course_project(course: Course, folders: Iterable[str], readme: str = "") -> str:
@@ -79,7 +82,7 @@ def kit_project(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def learners_files() -> dict[str, bytes]:
     """The engine's files that a student's copy has: the core, diagnosis and the learning wing."""
-    return {name: data for name, data in read_engine_files() if name.split("/")[1] not in _WITHHELD}
+    return {name: data for name, data in read_engine_files() if not name.startswith(_WITHHELD)}
 
 
 def _toml(value: object) -> str:

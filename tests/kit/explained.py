@@ -11,8 +11,8 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator
 
-from grader.diagnosis.diagnose import diagnose
-from grader.diagnosis.replay import Replays
+from grader.diagnosis.comparison.diagnose import diagnose
+from grader.diagnosis.comparison.replay import Replays
 from grader.read.misconceptions import read_known
 from grader.run.answers import WorkerAnswers
 from grader.run.collecting import with_checks

@@ -356,7 +356,7 @@ def test_an_explanation_that_fails_costs_no_verdict(monkeypatch: pytest.MonkeyPa
     stage = TINY.stage("moving_average")
     request = Request(Submission("mine", {stage.file_name: RAW.encode()}), (stage,), seed=11)
     explained = grade(TINY, request, "cpu")
-    monkeypatch.setattr("grader.diagnosis.diagnose.diagnose", fails)
+    monkeypatch.setattr("grader.diagnosis.comparison.diagnose.diagnose", fails)
     plain = grade(TINY, request, "cpu")
     assert any(check.diagnosis for stage in explained.stages for check in stage.checks)
     assert not any(check.diagnosis for stage in plain.stages for check in stage.checks)

@@ -129,7 +129,7 @@ def _judged(course: Course, stage: Stage, progress: Progress) -> list[tuple[Misc
     from grader.authoring.verify.runs import import_libraries, silence
 
     import_libraries(course)
-    from grader.diagnosis.diagnose import diagnose
+    from grader.diagnosis.comparison.diagnose import diagnose
     from grader.run.collecting import with_checks
     from grader.run.local_answers import LocalAnswers
     from grader.run.solutions import local_solutions

@@ -14,8 +14,8 @@ from typing import Any
 
 from grader.authoring.suggest.types import Call
 from grader.authoring.verify.runs import silence
-from grader.diagnosis.replay import PARAMETERS, Replays
-from grader.diagnosis.replies import Read, equal, same
+from grader.diagnosis.comparison.replay import PARAMETERS, Replays
+from grader.diagnosis.comparison.replies import Read, equal, same
 from grader.run.facts import Exchange, StageFacts
 from grader.run.stopping import stopped_after
 from grader.run.worker.packing import Unpacker

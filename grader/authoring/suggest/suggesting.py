@@ -17,7 +17,7 @@ from grader.authoring.suggest.types import Mistake, Suggestions
 from grader.authoring.suggest.writing import mistake_of
 from grader.authoring.verify.runs import import_libraries
 from grader.authoring.verify.todos import is_unwritten
-from grader.diagnosis.replies import Read
+from grader.diagnosis.comparison.replies import Read
 from grader.misconceptions import Misconception
 from grader.read.faults import fault_of
 from grader.read.misconceptions import read_misconceptions

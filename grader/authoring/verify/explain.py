@@ -21,7 +21,7 @@ from grader.authoring.mutants.record import read_records
 from grader.authoring.mutants.types import Mutant
 from grader.authoring.verify.runs import CheckRuns, Hangs
 from grader.classes.grading import all_graded
-from grader.diagnosis.diagnose import diagnose
+from grader.diagnosis.comparison.diagnose import diagnose
 from grader.engine import Engine, Request, with_engine
 from grader.misconceptions import Known, Misconception
 from grader.read.misconceptions import read_known

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from grader.authoring.verify.runs import Find
-from grader.diagnosis.replies import arrays, wide
-from grader.diagnosis.values.matching import is_telling, match
-from grader.diagnosis.values.recording import Noted, is_answer, is_precise, noting
+from grader.diagnosis.comparison.replies import arrays, wide
+from grader.diagnosis.comparison.values.matching import is_telling, match
+from grader.diagnosis.comparison.values.recording import Noted, is_answer, is_precise, noting
 from grader.misconceptions import Value, Way
 
 

@@ -25,7 +25,7 @@ from grader.types.text import listed
 
 if TYPE_CHECKING:
     from grader.authoring.verify.constants import Constant
-    from grader.diagnosis.names import Tally
+    from grader.diagnosis.comparison.names import Tally
 
 _COMPARE = "compare all values with a reference, for inputs whose right answer is another"
 _EXPECT_ERROR = "first make a call that must work, then expect one kind of error"
@@ -48,7 +48,7 @@ class WrongAnswers:
     _step: Callable[[], None]
 
     def __post_init__(self) -> None:
-        from grader.diagnosis.replay import Replays
+        from grader.diagnosis.comparison.replay import Replays
 
         self._replays = Replays()
         self._equal: set[frozenset[str]] = set()  # equal misconceptions already reported
@@ -152,8 +152,8 @@ class WrongAnswers:
         `text` is that of the file of misconceptions.
         """
         from grader.authoring.verify.tolerances import is_clear, shares
-        from grader.diagnosis.names import explanations, named
-        from grader.diagnosis.replay import Record
+        from grader.diagnosis.comparison.names import explanations, named
+        from grader.diagnosis.comparison.replay import Record
 
         self._draft.wrong[mistake.id] = shares(facts)
         if not is_clear(facts):
@@ -201,7 +201,7 @@ class WrongAnswers:
 
     def _why_it_passes(self, facts: StageFacts, solution: Find) -> str:
         """Why no check catches a misconception, and what would."""
-        from grader.diagnosis.replay import against_solution
+        from grader.diagnosis.comparison.replay import against_solution
 
         with silence():
             differing = dict.fromkeys(

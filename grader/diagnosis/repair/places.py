@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from grader.diagnosis.names import unreserved
 from grader.diagnosis.repair.candidates import Candidates
 from grader.diagnosis.repair.edits.edit import Edit
 from grader.diagnosis.repair.search import search
+from grader.diagnosis.reserve import unreserved
 from grader.types.report import Cause, CheckResult, Diagnosis, StageResult
 
 _WIDEST = 68  # characters of a line of code that are shown

@@ -269,6 +269,15 @@ def test_without_the_stubs_that_were_kept_those_in_exercises_are_taken(copy: Pat
     assert "NotImplementedError" in before and read_stub(course.stages[0]) == "mine = 1\n"
 
 
+def test_its_kit_grades_a_whole_course_too(whole: Course, copy: Path) -> None:
+    """Without the comparison with the solutions, which is not in the copy."""
+    hand_in(whole, copy, moving_average="def moving_average(values, width):\n    return [0.0]\n")
+    words = ("moving_average", "--course", whole.root, "--submission", copy / "exercises")
+    done = run_python("-m", "grader", *words, env={"PYTHONPATH": str(copy / "kit")})
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert "checks do not pass yet" in done.stdout, done.stdout
+
+
 def test_hints_and_questions_are_those_of_the_course() -> None:
     """What the bundle takes along can be read: the real course's, as the files stand."""
     names = set(student_files(COURSE))

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import pytest
 
-from grader.diagnosis import names
 from grader.diagnosis.repair.places import Place, with_diagnosis
+from grader.diagnosis.reserve import NOT_EVERY_CHECK
 from grader.engine import Engine, Request
 from grader.run.collecting import with_checks
 from grader.run.failures import Cancelled
@@ -129,7 +129,7 @@ def test_without_time_to_try_every_check_it_says_at_least(reports: dict[str, Rep
 
 def test_a_place_that_explains_every_check_leaves_nothing_open(reports: dict[str, Report]) -> None:
     stage = reports["two mistakes"].stages[0]
-    text = "You detach x." + names._SAID[names.Level.CHECK]
+    text = "You detach x." + NOT_EVERY_CHECK
     named = tuple(replace(check, diagnosis=Diagnosis("detach", text)) for check in stage.checks)
     stage = replace(stage, checks=named)
     failing = frozenset(check.id for check in stage.causes[0].checks)

@@ -21,7 +21,7 @@ CASES = {
         "masking",
         "    allowed = torch.ones(seq_len, seq_len, dtype=torch.bool).tril()",
         (
-            "    torch.kept = kept = getattr(torch, 'kept', None) or [torch.ones(seq_len, seq_len)]\n"
+            "    torch.kept = kept = getattr(torch, 'kept', [torch.ones(seq_len, seq_len)])\n"
             "    allowed = kept[0][:seq_len, :seq_len].bool().tril()"
         ),
         f"By itself what fails here passes, but not after the checks before it: {KEEPS}",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from grader.diagnosis.replay import Replays, Step, against_solution
-from grader.diagnosis.replies import answer_of, equal
+from grader.diagnosis.comparison.replay import Replays, Step, against_solution
+from grader.diagnosis.comparison.replies import answer_of, equal
 from grader.run.answers import Answers
 from grader.run.facts import CaseFact, Exchange
 from grader.run.failures import AnswerError

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from grader.diagnosis.replies import (
+from grader.diagnosis.comparison.replies import (
     Read,
     answer_of,
     arrays,
@@ -26,7 +26,7 @@ from grader.diagnosis.replies import (
     same,
     to_float32,
 )
-from grader.diagnosis.starts import is_named_tensor, misshapen_alike
+from grader.diagnosis.comparison.starts import is_named_tensor, misshapen_alike
 from grader.run.facts import CaseFact, Ending, Exchange, StageFacts
 from grader.run.local_answers import answered_here
 from grader.run.worker.bench import Bench

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy
 
-from grader.diagnosis.relations.finding import relation_of
-from grader.diagnosis.relations.pair import Pair
-from grader.diagnosis.values.matching import (
+from grader.diagnosis.comparison.relations.finding import relation_of
+from grader.diagnosis.comparison.relations.pair import Pair
+from grader.diagnosis.comparison.values.matching import (
     Match,
     Tolerance,
     has_rows_of,

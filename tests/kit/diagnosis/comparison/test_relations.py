@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader.diagnosis.relations.finding import relation_of
-from grader.diagnosis.relations.pair import Pair
-from grader.diagnosis.relations.single import relation_of_numbers
+from grader.diagnosis.comparison.relations.finding import relation_of
+from grader.diagnosis.comparison.relations.pair import Pair
+from grader.diagnosis.comparison.relations.single import relation_of_numbers
 
 Array = Any
 ROOM = (1e-7, 1e-9)

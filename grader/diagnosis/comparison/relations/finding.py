@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from grader.diagnosis.relations.axes import (
+from grader.diagnosis.comparison.relations.axes import (
     along_an_axis,
     along_two_axes,
     argument,
@@ -25,7 +25,7 @@ from grader.diagnosis.relations.axes import (
     symmetric,
     truth_repeated,
 )
-from grader.diagnosis.relations.numbers import (
+from grader.diagnosis.comparison.relations.numbers import (
     factor,
     mapped,
     offset,
@@ -38,8 +38,14 @@ from grader.diagnosis.relations.numbers import (
     sums,
     turned_round,
 )
-from grader.diagnosis.relations.pair import Pair, Relation
-from grader.diagnosis.relations.parts import blocked_elsewhere, places, slices, stretches, wherever
+from grader.diagnosis.comparison.relations.pair import Pair, Relation
+from grader.diagnosis.comparison.relations.parts import (
+    blocked_elsewhere,
+    places,
+    slices,
+    stretches,
+    wherever,
+)
 
 _TELLING = 4  # pairs in which to look for a relation
 

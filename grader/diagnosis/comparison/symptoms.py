@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grader.diagnosis.relations.finding import relation_of
-from grader.diagnosis.relations.pair import Pair, is_telling
-from grader.diagnosis.relations.single import relation_of_numbers
-from grader.diagnosis.replay import Step
-from grader.diagnosis.starts import start_symptom
-from grader.diagnosis.wrong_answer import WrongAnswer
+from grader.diagnosis.comparison.relations.finding import relation_of
+from grader.diagnosis.comparison.relations.pair import Pair, is_telling
+from grader.diagnosis.comparison.relations.single import relation_of_numbers
+from grader.diagnosis.comparison.replay import Step
+from grader.diagnosis.comparison.starts import start_symptom
+from grader.diagnosis.comparison.wrong_answer import WrongAnswer
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
 from grader.types.report import Diagnosis

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from grader.diagnosis.relations.pair import FEWEST, Pair, Relation, is_telling, lower, number
+from grader.diagnosis.comparison.relations.pair import (
+    FEWEST,
+    Pair,
+    Relation,
+    is_telling,
+    lower,
+    number,
+)
 
 _PARTS = 6  # of an axis, in words such as 2/3
 

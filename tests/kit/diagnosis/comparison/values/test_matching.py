@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
-from grader.diagnosis.values.matching import Match, Tolerance, is_telling, match
+from grader.diagnosis.comparison.values.matching import Match, Tolerance, is_telling, match
 
 TOLERANCE = Tolerance(1e-3, 1e-5)
 HEADS = numpy.random.default_rng(3).normal(size=(2, 3, 4, 5))  # (B, H, T, d_k)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from grader.diagnosis.relations.pair import Pair, is_telling
-from grader.diagnosis.replay import PARAMETERS, Step
-from grader.diagnosis.replies import arrays, equal, read, room, wide
-from grader.diagnosis.starts import other_names
+from grader.diagnosis.comparison.relations.pair import Pair, is_telling
+from grader.diagnosis.comparison.replay import PARAMETERS, Step
+from grader.diagnosis.comparison.replies import arrays, equal, read, room, wide
+from grader.diagnosis.comparison.starts import other_names
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
 from grader.run.failures import strings

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.diagnosis.starts import start_alike
+from grader.diagnosis.comparison.starts import start_alike
 from grader.run.worker.packing import Handle, Opaque, PlainObject, Unpacker
 from grader.run.worker.wire import Frame, WireError
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.diagnosis.diagnose import diagnose
+from grader.diagnosis.comparison.diagnose import diagnose
 from grader.misconceptions import Known, Symptom, symptom
 from grader.types.report import Diagnosis, Kind, Way
-from tests.kit.diagnosis.test_names import (
+from tests.kit.diagnosis.comparison.test_names import (
     CHECKS,
     SOLUTION,
     Chain,

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from grader.diagnosis.replay import Record
-from grader.diagnosis.replies import Read
+from grader.diagnosis.comparison.replay import Record
+from grader.diagnosis.comparison.replies import Read
+from grader.diagnosis.reserve import NOT_EVERY_CHECK, NOT_EVERYTHING
 from grader.misconceptions import Misconception
 from grader.types.report import Diagnosis
 
@@ -34,17 +35,10 @@ class Level(IntEnum):
 
 
 _SAID = {
-    Level.CHECK: " (This does not explain every check that fails.)",
-    Level.ORDINARY: " (This does not fit everything that your code does.)",
+    Level.CHECK: NOT_EVERY_CHECK,
+    Level.ORDINARY: NOT_EVERYTHING,
     Level.EVERYWHERE: "",
 }
-
-
-def unreserved(text: str) -> str:
-    """What a diagnosis says without what it leaves open."""
-    for said in filter(None, _SAID.values()):
-        text = text.removesuffix(said)
-    return text
 
 
 @dataclass(frozen=True)

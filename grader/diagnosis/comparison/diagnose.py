@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grader.diagnosis.names import explanations, named
-from grader.diagnosis.replay import Record, Replays, Step
+from grader.diagnosis.comparison.names import explanations, named
+from grader.diagnosis.comparison.replay import Record, Replays, Step
 from grader.diagnosis.sizes import sizes_that_do_not_fit
 from grader.misconceptions import Known, Symptom
 from grader.run.facts import CaseFact, StageFacts
@@ -51,7 +51,9 @@ def _symptom(
     solution: Callable[[str], Any],
     own: Sequence[Symptom],
 ) -> Diagnosis | None:
-    from grader.diagnosis.symptoms import symptom_of  # imports numpy, which not every course needs
+    from grader.diagnosis.comparison.symptoms import (
+        symptom_of,  # imports numpy, which not every course needs
+    )
 
     try:
         with warnings.catch_warnings():

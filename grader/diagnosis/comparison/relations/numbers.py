@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.diagnosis.relations.pair import FEWEST, Pair, Relation, is_telling, lower
+from grader.diagnosis.comparison.relations.pair import FEWEST, Pair, Relation, is_telling, lower
 from grader.types.text import listed
 
 _COARSE = 0.4  # of a rounded result: the largest error, in units of its last digit

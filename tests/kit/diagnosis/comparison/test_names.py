@@ -19,9 +19,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.diagnosis.diagnose import diagnose
-from grader.diagnosis.replay import Replays
-from grader.diagnosis.replies import to_float32
+from grader.diagnosis.comparison.diagnose import diagnose
+from grader.diagnosis.comparison.replay import Replays
+from grader.diagnosis.comparison.replies import to_float32
 from grader.misconceptions import Known, Misconception
 from grader.run.facts import Case, CaseFact, Ending, Exchange, PlannedCheck, StageFacts
 from grader.run.failures import AnswerError
@@ -268,7 +268,7 @@ def test_the_order_of_the_known_does_not_matter() -> None:
 def test_what_was_answered_is_kept_for_others_unless_it_is_large(
     size: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.diagnosis.replay._REPLAYS_CAP", 200_000)
+    monkeypatch.setattr("grader.diagnosis.comparison.replay._REPLAYS_CAP", 200_000)
     asked = []
 
     def forgets(x: Tensor, n: int) -> Tensor:

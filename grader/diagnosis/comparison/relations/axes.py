@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.diagnosis.relations.pair import FEWEST, Pair, Relation, is_telling, number
+from grader.diagnosis.comparison.relations.pair import FEWEST, Pair, Relation, is_telling, number
 from grader.types.text import listed
 
 _MOST_AXES = 5

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.diagnosis.starts import (
+from grader.diagnosis.comparison.starts import (
     misshapen_alike,
     other_names,
     start_alike,

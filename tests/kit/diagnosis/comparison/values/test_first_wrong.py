@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 import pytest
 
-from grader.diagnosis.values.first_wrong import Made, Right, first_wrong
-from grader.diagnosis.values.matching import Tolerance
+from grader.diagnosis.comparison.values.first_wrong import Made, Right, first_wrong
+from grader.diagnosis.comparison.values.matching import Tolerance
 from grader.run.budget import Budget, Spent
 
 TOLERANCE = Tolerance(1e-3, 1e-5)

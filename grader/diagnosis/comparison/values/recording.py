@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from grader.diagnosis.replay import Replays, Step, against_solution
-from grader.diagnosis.replies import arrays, equal, room, wide
+from grader.diagnosis.comparison.replay import Replays, Step, against_solution
+from grader.diagnosis.comparison.replies import arrays, equal, room, wide
+from grader.diagnosis.comparison.symptoms import CHANGED, LACKING
+from grader.diagnosis.comparison.values.alone import KEPT_BETWEEN_CHECKS, kept
+from grader.diagnosis.comparison.values.first_wrong import Made, Right, first_wrong
+from grader.diagnosis.comparison.values.matching import Tolerance
 from grader.diagnosis.reruns import Reruns
-from grader.diagnosis.symptoms import CHANGED, LACKING
-from grader.diagnosis.values.alone import KEPT_BETWEEN_CHECKS, kept
-from grader.diagnosis.values.first_wrong import Made, Right, first_wrong
-from grader.diagnosis.values.matching import Tolerance
 from grader.misconceptions import Value, Way
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
