@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,19 @@ def write_pieces(path: Path, pieces: Iterable[str | bytes]) -> None:
     """Write the pieces to `path` in one step, like `write_whole`. Raises OSError."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)  # someone may have put a link there
-    with open(new, "xb") as file:
-        for piece in pieces:
-            file.write(piece.encode() if isinstance(piece, str) else piece)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+    try:
+        with open(new, "xb") as file:
+            for piece in pieces:
+                file.write(piece.encode() if isinstance(piece, str) else piece)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except BaseException as error:  # Ctrl-C too
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(new):
+            error.filename = str(path)
+        raise
 
 
 def read_table(path: Path) -> dict[str, Any]:

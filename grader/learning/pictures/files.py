@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.learning.pictures.types import TracedCurves, TracedHeatmap
+from grader.read.files import write_whole
 from grader.types.errors import KitError, writing
 from grader.types.text import safe
 
@@ -51,7 +52,7 @@ def write_figure(draw: Callable[[], Any], file: Path, title: str, words: str) ->
         told = escape(safe(words))
         data = data.replace(b"</title>", f"</title>\n <desc>{told}</desc>".encode(), 1)
     with writing(file):
-        file.write_bytes(data)
+        write_whole(file, data)
 
 
 def _description(picture: TracedHeatmap | TracedCurves) -> str:
