@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "run_autograder does",
     )
     parser.add_argument(
-        "--assignment", metavar="NAME", help="in course.toml (default: the only one)"
+        "--assignment", metavar="NAME", help="its name in course.toml (default: the only one)"
     )
     parser.add_argument(
         "--hidden",

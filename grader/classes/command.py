@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for the results")
     parser.add_argument(
-        "--assignment", metavar="NAME", help="in course.toml (default: the only one)"
+        "--assignment", metavar="NAME", help="its name in course.toml (default: the only one)"
     )
     parser.add_argument(
         "--times",

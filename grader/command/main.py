@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 1
     except OSError as error:  # a full disk, for example: nothing that a command could expect
-        complain(f"the system refused something: {error}")
+        complain(f"the operating system refused a request: {error}")
         return 2
 
 

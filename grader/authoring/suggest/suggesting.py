@@ -208,7 +208,9 @@ def _with(entry: str, changed: Any, right: Find) -> Find:
 def _change(candidate: Candidate) -> str:
     """A change in words: the lines before and after."""
     mutant = candidate.mutant
-    before, after = (" ".join(lines) or "nothing" for lines in (mutant.before, mutant.after))
+    before, after = (" ".join(lines) for lines in (mutant.before, mutant.after))
+    if not (before and after):
+        return f"`{after}` added" if after else f"`{before}` removed"
     return f"`{before}` -> `{after}`"
 
 

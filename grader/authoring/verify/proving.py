@@ -174,8 +174,9 @@ class StageProving:
             if unproven and planned.id not in self._solution.skipped and not causes:
                 idle.append(planned.id)
         if idle and self._knows:
-            what = "catches no misconception, so it" if len(idle) == 1 else "catch none, so each"
-            draft.notes.append(f"{listed(idle)}: {what} must catch a mutant: --mutants")
+            they, s = ("it", "es") if len(idle) == 1 else ("they", "")
+            shows = f"`grade verify --mutants` shows whether {they} catch{s} a mutant"
+            draft.notes.append(f"{listed(idle)} catch{s} no misconception: {shows}")
         draft.skipped = tuple(self._solution.skipped.values())
         draft.notes += self._right.notes()
         fewest = self._course.accepted_answers

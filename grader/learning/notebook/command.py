@@ -23,7 +23,7 @@ _SUFFIX = ".ipynb"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Write a Jupyter notebook to study: each stage's text, its questions, and a cell that is
+    """Write the course as a Jupyter notebook: each stage's text, its questions, and a cell that is
     graded when you run it. It never overwrites a file.
     """
     parser.add_argument(

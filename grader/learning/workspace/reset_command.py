@@ -18,9 +18,7 @@ from grader.read.workspace import locate_workspace
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Replace the file of a stage by its original stub. It keeps a copy of your file, and your
-    progress.
-    """
+    """Restore a stage's original stub. It keeps a copy of your file, and your progress."""
     parser.add_argument("stage", metavar="STAGE")
 
 

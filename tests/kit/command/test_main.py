@@ -98,7 +98,7 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(LINE, cwd=TINY.root, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith("grade: the system refused something: ")
+    assert done.stderr.startswith("grade: the operating system refused a request: ")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
