@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from grader.diagnosis.comparison.relations.finding import relation_of
-from grader.diagnosis.comparison.relations.pair import Pair
+from grader.diagnosis.comparison.relations.pair import Pair, Relation
 from grader.diagnosis.comparison.values.matching import (
     Match,
     Tolerance,
@@ -31,6 +31,8 @@ _LOOSE = 30  # times the room between equal numbers
 _NEAR = 0.01  # a factor so close to 1 is an error of another kind
 # Relations that also tensors have which are not meant to be the value, such as zeros.
 _WEAK = ("constant", "same-along", "symmetric", "rounded")
+# Relations that a right way hardly makes between a value and what is computed of it.
+_ODD = ("map:abs", "only-first-right", "places", "reversed", "shuffled")
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def first_wrong(
         return _told("the end", right + end)
     if missing:
         passed = there.passed
-        alike = there.alike(passed, right) or there.alike(missing, right)
+        alike = there.alike(passed, right) or there.alike(missing, right) or there.remade(right)
         if alike is not None:
             return alike
         shown = listed([value.shown for value in missing])
@@ -203,9 +205,7 @@ class _There:
             if place in known or not is_due or not has_rows_of(value.array, made.array):
                 continue
             got = with_hidden(value.array, made.array.reshape(value.array.shape))
-            room = value.tolerance.relative, value.tolerance.absolute
-            axes = value.axes if len(value.axes) == value.array.ndim else ()
-            relation = relation_of([Pair(got, value.array, room, "your tensor", axes)])
+            relation = self._relation(value, got)
             if relation is None or relation.id.partition(":")[0] in _WEAK:
                 continue
             so_far = f"{right}, but not" if right else "The answer begins with"
@@ -213,6 +213,32 @@ class _There:
             text = f"In {made.where}, {text}" if made.where else text[0].upper() + text[1:]
             return _told(value.name, f"{so_far} {value.shown}. {text}")
         return None
+
+    def remade(self, right: str) -> Diagnosis | None:
+        """That a tensor is a value which was right before, but for its order or its signs."""
+        known = {found.place for found in self.found.values() if found and _is_there(found)}
+        before = [value for step in self._way[self._last :: -1] for value in step]
+        there = filter(self._is_there, before)
+        for value, (place, made) in itertools.product(there, enumerate(self._made)):
+            self._go_on()
+            found = self.found[value.name]
+            is_later = found is not None and place > found.place and place not in known
+            if not is_later or made.array.shape != value.array.shape:
+                continue
+            relation = self._relation(value, made.array)
+            if relation is not None and relation.id.startswith(_ODD):
+                where = f"In {made.where}, it" if made.where else "It"
+                text = relation.text[0].lower() + relation.text[1:]
+                return _told(
+                    self.following[0].name,
+                    f"{right}. {where} makes another tensor of {value.shown}: {text}",
+                )
+        return None
+
+    def _relation(self, value: Right, array: Any) -> Relation | None:
+        room = value.tolerance.relative, value.tolerance.absolute
+        axes = value.axes if len(value.axes) == value.array.ndim else ()
+        return relation_of([Pair(array, value.array, room, "your tensor", axes)])
 
     def scaled(self, right: str, code: str) -> Diagnosis | None:
         """That what follows is there but for a factor, and none made later relates to it."""

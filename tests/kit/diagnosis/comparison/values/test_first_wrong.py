@@ -118,6 +118,24 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
             "f.py, line 3, your tensor is the right one with D reversed."
         ),
     ),
+    "what was right is put in another order": (
+        [Q, K, K[:, ::-1], WRONG],
+        (
+            f"{GETS}the query and the key right (f.py, line 1). In f.py, line 2, it makes another "
+            "tensor of the key (B, T, D): your tensor is the right one with T reversed."
+        ),
+    ),
+    "what was right two steps before loses its signs": (
+        [Q, abs(Q), K, SCORES, WRONG],
+        (
+            f"{GETS}the scores right (f.py, line 3). In f.py, line 1, it makes another tensor of "
+            "the query (B, T, D): your tensor is the right one without its signs, at every position."
+        ),
+    ),
+    "what is right is scaled, which may be right": (
+        [Q, Q / 2, K, WRONG],
+        f"{GETS}the query and the key right (f.py, line 2). {NEXT}the scores (B, T, D).",
+    ),
     "nearly a multiple of the next": (
         [Q, K, SCORES * 1.002],
         (
