@@ -129,7 +129,7 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
         [Q, abs(Q), K, SCORES, WRONG],
         (
             f"{GETS}the scores right (f.py, line 3). In f.py, line 1, it makes another tensor of "
-            "the query (B, T, D): your tensor is the right one without its signs, at every position."
+            "the query (B, T, D): your tensor is the right one without its signs"
         ),
     ),
     "what is right is scaled, which may be right": (
