@@ -154,7 +154,9 @@ class Recordings:
             if step.entry in by_name and reply is not None and _is_wrong(step):
                 if not _has_the_parameters(fact.exchanges, step.exchange):
                     return None
-                return self._placed(noted, step, reply, fact.target.rpartition(".")[2])
+                told = self._placed(noted, step, reply, fact.target.rpartition(".")[2])
+                if told is not None:
+                    return told
         return None
 
     def _placed(self, noted: Noted, step: Step, reply: Frame, code: str) -> Diagnosis | None:
