@@ -93,6 +93,21 @@ def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
     assert report["stages"][1]["caused_by"] == "moving_average"
 
 
+def test_a_mistake_that_nothing_explains_is_graded_and_so_is_what_the_code_keeps(
+    tmp_path: Path,
+) -> None:
+    mine = solutions(tmp_path / "mine")
+    answer = "return max("
+    edit(mine / "roughness.py", answer, "return sum(v**3 + 7 for v in values) + 0 * max(")
+    out = without_torch("roughness", "--submission", mine, course=TINY.root, code=1)
+    assert "The largest step is wrong" in out
+    edit(mine / "roughness.py", "def roughness", "calls = []\n\n\ndef roughness")
+    kept = "calls.append(len(values)) or sum(calls[:-1]) + max("
+    edit(mine / "roughness.py", "sum(v**3 + 7 for v in values) + 0 * max(", kept)
+    out = without_torch("roughness", "--submission", mine, course=TINY.root, code=1)
+    assert "keeps something" in " ".join(out.split())
+
+
 def test_every_stage_is_proven(tmp_path: Path) -> None:
     copy = copy_tiny(tmp_path / "tiny").root  # `grade verify` writes a note beside the course
     course = json.loads(without_torch("verify", "--json", "--seeds", "2", course=copy, code=0))

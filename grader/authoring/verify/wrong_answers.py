@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _COMPARE = "compare all values with a reference, for inputs whose right answer is another"
 _EXPECT_ERROR = "first make a call that must work, then expect one kind of error"
+_NAMED = 3  # misconceptions, in a message about many
 _LOST = tuple(ending for ending in Ending if ending is not Ending.PASSED)
 # If a misconception fails only with these errors, its author has mistyped something.
 _SLIPS = ("NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError")
@@ -82,7 +83,9 @@ class WrongAnswers:
         for mistake, facts in found.items():
             self._misconception(mistake, tuple(found), solution, facts, text)
         for why, ids in self._passing.items():
-            self._draft.problems.append(f"{place}: no check catches {listed(ids)}: {why}")
+            more = [f"{len(ids) - _NAMED} more"] if len(ids) > _NAMED + 1 else ids[_NAMED:]
+            names = listed([*ids[:_NAMED], *more])
+            self._draft.problems.append(f"{place}: no check catches {names}: {why}")
 
     def _expect_one_verdict(self, name: str, who: Hashable, find: Find, first: StageFacts) -> None:
         """Report a wrong answer whose checks fail with one seed and pass with another."""
@@ -211,8 +214,8 @@ class WrongAnswers:
             )
         if differing:
             return (
-                f"a wrong result goes unnoticed in {listed(list(differing))}: compare all values "
-                "with a reference, within a small tolerance"
+                f"a wrong result goes unnoticed in {listed(list(differing))}: compare all of it "
+                "(values, shape, dtype, gradients) with a reference, within a small tolerance"
             )
         return (
             "every call of a check gives the solution's result: add one that shows the mistake "

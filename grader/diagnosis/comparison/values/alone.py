@@ -16,10 +16,10 @@ from grader.types.report import Diagnosis
 _KEEPS = "your code keeps something from one call to the next. Look at what it stores."
 _KEPT = Diagnosis(
     "symptom:kept",
-    f"By itself this call is answered right, but not after the calls before it: {_KEEPS}",
+    f"Your answer to this call is right by itself, but not after the calls before it: {_KEEPS}",
 )
 KEPT_BETWEEN_CHECKS = Diagnosis(
-    _KEPT.id, f"By itself what fails here passes, but not after the checks before it: {_KEEPS}"
+    _KEPT.id, f"By itself this passes, but not after the checks before it: {_KEEPS}"
 )
 
 

@@ -6,16 +6,12 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from grader.diagnosis.comparison.replay import Replays, Step, against_solution
 from grader.diagnosis.comparison.replies import arrays, equal, room, wide
 from grader.diagnosis.comparison.symptoms import CHANGED, LACKING
 from grader.diagnosis.comparison.values.alone import KEPT_BETWEEN_CHECKS, kept
-from grader.diagnosis.comparison.values.first_wrong import Made, Right, first_wrong
-from grader.diagnosis.comparison.values.matching import Tolerance
 from grader.diagnosis.reruns import Reruns
 from grader.misconceptions import Value, Way
 from grader.run.answers import WorkerAnswers
@@ -29,11 +25,17 @@ from grader.run.worker.recording import LARGEST
 from grader.run.worker.wire import Frame, WireError
 from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from grader.diagnosis.comparison.values.first_wrong import Made, Right
+
+    Noted: TypeAlias = list[list[Right]]  # the values of a call, step by step
+
 _CHECKS = 12  # that are run once more
 _COMPARING = 2.0  # seconds, for what one call has made: usually it takes milliseconds
 _MOST_MADE = 400  # tensors of one call that are looked at; the worker sends fewer
 _GIVE_PARAMETERS = ("load_state_dict", "named_parameters")
-Noted = list[list[Right]]  # the values of a call, step by step
 _COARSE = 1e-2  # relative room of a dtype: with more, different numbers look the same
 
 
@@ -145,6 +147,8 @@ class Recordings:
     def _compared(
         self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
     ) -> Diagnosis | None:
+        if not ways:  # as in a course without torch, whose learners may not even have numpy
+            return None
         noted: Noted = []
         by_name = {way.of: noting(way, solution(way.of), noted) for way in ways}
         steps = against_solution(
@@ -160,6 +164,8 @@ class Recordings:
         return None
 
     def _placed(self, noted: Noted, step: Step, reply: Frame, code: str) -> Diagnosis | None:
+        from grader.diagnosis.comparison.values.first_wrong import first_wrong
+
         right = [value for values in noted for value in values]
         if not is_precise(right):
             return None
@@ -171,6 +177,10 @@ class Recordings:
 
     def _made(self, reply: Frame) -> Iterator[Made]:
         """What a worker says that its code has made; it may say anything."""
+        from torch import Tensor
+
+        from grader.diagnosis.comparison.values.first_wrong import Made
+
         try:
             value = Unpacker(reply).unpack(reply.header.get("value"))
         except WireError:
@@ -179,7 +189,7 @@ class Recordings:
             if not isinstance(entry, tuple) or len(entry) != 3:
                 return
             array, file, line = entry
-            if not isinstance(array, torch.Tensor) or array.numel() > LARGEST:
+            if not isinstance(array, Tensor) or array.numel() > LARGEST:
                 continue
             is_known = type(line) is int and isinstance(file, str)
             is_known = is_known and 1 <= line <= self._lines.get(file, 0)
@@ -213,6 +223,8 @@ def noting(way: Way, own: Any, noted: Noted) -> Any:
     """The solution's function or class, of whose last call the right values are `noted`."""
 
     def note(*args: Any, **kwargs: Any) -> None:
+        import torch
+
         noted.clear()
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             for step in way.values(*args, **kwargs):
@@ -236,6 +248,9 @@ def noting(way: Way, own: Any, noted: Noted) -> Any:
 
 
 def _right(value: Value) -> Right:
+    from grader.diagnosis.comparison.values.first_wrong import Right
+    from grader.diagnosis.comparison.values.matching import Tolerance
+
     array = wide(value.tensor)
     return Right(value.name, array, tuple(value.axes.split()), Tolerance(*room(value.tensor)))
 

@@ -178,6 +178,7 @@ NEAR = """
 def nearly(values):
     return max((abs(b - a) for a, b in pairwise(values)), default=0.0) * (1 + 1.5e-9)
 """
+FAR = NEAR.replace("1.5e-9", "0.5")
 
 
 def example(course: Course, old: str, new: str) -> None:
@@ -606,8 +607,11 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         "the tolerance 1e-09, 1e-10 is wide: nearly is hardly beyond it, and no other",
     ),
     "a far too wide tolerance": (
-        changed(CHECKS, "what=", "atol=1e6, what="),
-        "rough_from_the_first: a wrong result goes unnoticed in roughness.values: compare all",
+        lambda c: [
+            change(c, CHECKS, "what=", "atol=1e6, what="),
+            append(c, MISTAKES, FAR + FAR.replace("nearly", "almost").replace("0.5", "0.9")),
+        ],
+        "rough_from_the_first and 2 more: a wrong result goes unnoticed in roughness.values: com",
         "roughness.values passes for any answer: compare all values with a reference, for inputs",
         "the tolerance 1e-09, 1e+06 is wide: right answers use 0 of it, and no misconc",
         "the tolerance 0, 1e+06 is wide: right answers use 0 of it, and no misconception",

@@ -14,7 +14,7 @@ from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
 
 KEEPS = "your code keeps something from one call to the next"
-CALL = f"By itself this call is answered right, but not after the calls before it: {KEEPS}"
+CALL = f"Your answer to this call is right by itself, but not after the calls before it: {KEEPS}"
 # The stage, what the solution has, what the learner has in its place, and what the report says.
 CASES = {
     "a mask is kept between checks": (
@@ -24,7 +24,7 @@ CASES = {
             "    torch.kept = kept = getattr(torch, 'kept', [torch.ones(seq_len, seq_len)])\n"
             "    allowed = kept[0][:seq_len, :seq_len].bool().tril()"
         ),
-        f"By itself what fails here passes, but not after the checks before it: {KEEPS}",
+        f"By itself this passes, but not after the checks before it: {KEEPS}",
     ),
     "what is added grows with each call": (
         "causal_self_attention",
