@@ -37,9 +37,9 @@ def mutants_screen(page: Page, report: MutantsReport) -> Iterator[Text]:
         yield from page.sentence("Every mutant is caught or explained.")
     if any(stage.count(Fate.LIVE) for stage in report.stages):
         advice = (
-            "Make a check fail on each live mutant. If the mutant changes nothing that the "
-            "contract promises, record it with the reason in tests/mutants/STAGE.toml: --needed "
-            "prints what to write."
+            "Make a check fail on each live mutant; `grade suggest STAGE` looks for calls that do. "
+            "If the mutant changes nothing that the contract promises, record it with the reason "
+            "in tests/mutants/STAGE.toml: --needed prints what to write."
         )
         yield from page.sentence(advice)
     if any(stage.escapes for stage in report.stages):

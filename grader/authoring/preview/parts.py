@@ -28,7 +28,7 @@ from grader.show.screen import MARGIN, Page, Screen, screen
 from grader.show.terminal import explanation
 from grader.types.course import Assignment, Course, Stage
 from grader.types.errors import KitError
-from grader.types.report import Report
+from grader.types.report import Report, Status
 
 if TYPE_CHECKING:
     from grader.run.session import Checks
@@ -119,8 +119,14 @@ def _failures(
 ) -> Iterator[Part]:
     """The failure screen of each misconception; adds their reports."""
     reports += _judged(course, stage, progress)
+    why = f"No check catches this, so it has no such screen: `grade verify {stage.slug}` says why."
     for mistake, report in reports:
-        yield Part("Failure screens", mistake.id, _report_screen(stage, report))
+        shown = _report_screen(stage, report) if _fails(report) else _sentence(why)
+        yield Part("Failure screens", mistake.id, shown)
+
+
+def _fails(report: Report) -> bool:
+    return any(result.status is not Status.PASSED for result in report.stages)
 
 
 def _judged(course: Course, stage: Stage, progress: Progress) -> list[tuple[Misconception, Report]]:
@@ -209,7 +215,7 @@ def _class(
         class_report(course.title, assignment, lambda: entries, hints={stage.slug: headings})
     )
     frame = f'<iframe title="The class report" srcdoc="{escape(page, quote=True)}"></iframe>'
-    mistakes = [mistake for mistake, _ in reports]
+    mistakes = [mistake for mistake, report in reports if _fails(report)]
     yield Part(
         "Class report",
         "each known mistake is one student's",

@@ -45,6 +45,15 @@ def test_each_misconception_has_the_screen_that_tells_its_sentence(
         assert screen.startswith(mistake.id) and f"Likely: {mistake.says}" in words(screen)
 
 
+def test_a_misconception_that_no_check_catches_has_no_screen(course: Course, grade: Typed) -> None:
+    with open(course.stage("roughness").check_file, "a", encoding="utf-8") as file:
+        file.write("\n\ndef expect_close(*_, **__):\n    pass\n")
+    shown = words(grade("preview", "roughness", "--course", str(course.root)))
+    assert "No check catches this, so it has no such screen: `grade verify roughness`" in shown
+    for mistake in read_misconceptions(course.stage("roughness")):
+        assert mistake.says not in shown
+
+
 def test_the_page_is_whole_and_needs_no_other_file(
     course: Course, tmp_path: Path, grade: Typed
 ) -> None:
