@@ -66,7 +66,10 @@ def find_failure(
         what = f"{stage.slug}.{name}" if name else stage.slug
         raise KitError(f"{what} passes with seed {seed}: there is nothing to show")
     passed = (Ending.PASSED, Ending.SKIPPED, Ending.NOT_WRITTEN)
-    for fact in facts.cases:
-        if fact.case.check == check.id and fact.ending not in passed:
+    cases = [fact for fact in facts.cases if fact.case.check == check.id]
+    for fact in cases:
+        if fact.ending not in passed:
             return replace(check, message=fact.message), fact
+    if not cases:
+        raise KitError(f"{check.id} is about what the code calls: its message names the line")
     raise KitError(f"{check.id}: nothing is written yet, so there is nothing to show")

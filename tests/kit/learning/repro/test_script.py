@@ -164,7 +164,8 @@ def test_what_was_expected_stands_below(written: Written) -> None:
     "what, code, said",
     [
         ("softmax.values", 0, "from softmax import attention_weights"),
-        ("concat_heads.values", 2, "your code was not called: `grade concat_heads` says why"),
+        ("concat_heads.values", 2, "the code answered no call: `grade concat_heads` says why"),
+        ("multi_head_attention", 2, "forbidden-call is about what the code calls: its message"),
         pytest.param(
             "softmax.valus",
             2,
@@ -182,7 +183,9 @@ def test_what_was_expected_stands_below(written: Written) -> None:
 def test_the_command_prints_the_lines_or_why_not(
     tmp_path: Path, capsys: Capture, what: str, code: int, said: str
 ) -> None:
-    write_files(tmp_path, {**_files("softmax", "scaled_again"), "concat_heads.py": b"x = ("})
+    built_in = b"import torch\n\nMultiHeadAttention = torch.nn.MultiheadAttention\n"
+    broken = {"concat_heads.py": b"x = (", "multi_head_attention.py": built_in}
+    write_files(tmp_path, {**_files("softmax", "scaled_again"), **broken})
     assert main(["repro", what, "--submission", str(tmp_path)]) == code
     shown = capsys.readouterr()
     assert said in (shown.err if code else shown.out)
