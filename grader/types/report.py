@@ -312,6 +312,7 @@ def _is_small(check: CheckResult) -> bool:
 _OF_REPORT = ("course", "submission", "device", "score", "max_score", "bonus")
 _OF_STAGE = ("slug", "title", "status", "score", "max_score", "bonus", "caused_by")
 _OF_CHECK = ("id", "title", "outcome", "score", "max_score", "message")
+_MAY_LACK = {"hint": None, "way": "", "size": 0}
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -342,6 +343,8 @@ def _plain_check(check: CheckResult) -> dict[str, Any]:
         **_plain(check, _OF_CHECK),
         "diagnosis": found and {"id": found.id, "text": found.text, **_hint(found.hint)},
         **_hint(check.hint),
+        **({"way": check.way} if check.way else {}),
+        **({"size": check.size} if check.size else {}),
         "seconds": round(check.seconds, 4),
     }
 
@@ -373,7 +376,7 @@ def _stage(data: Mapping[str, Any]) -> StageResult:
 
 
 def _check(data: Mapping[str, Any]) -> CheckResult:
-    known = _fields(data, CheckResult, (*_OF_CHECK, "seconds", "hint"))
+    known = _fields(data, CheckResult, (*_OF_CHECK, "seconds", *_MAY_LACK))
     named = _of(data, "diagnosis", dict | None)
     if named is not None:
         known["diagnosis"] = Diagnosis(**_fields(named, Diagnosis, ("id", "text", "hint")))
@@ -381,9 +384,9 @@ def _check(data: Mapping[str, Any]) -> CheckResult:
 
 
 def _fields(data: Mapping[str, Any], of: type, keys: Iterable[str]) -> dict[str, Any]:
-    """The values of these fields of a class; a hint may be missing. Raises ValueError."""
+    """The values of these fields of a class; some may be missing. Raises ValueError."""
     kinds = _kinds(of)
-    known = {"hint": None, **data} if isinstance(data, Mapping) else data
+    known = {**_MAY_LACK, **data} if isinstance(data, Mapping) else data
     return {key: _of(known, key, kinds[key]) for key in keys}
 
 

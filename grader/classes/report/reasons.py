@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from grader.show.failure import essence
-from grader.types.report import CheckResult, Kind, Outcome, StageResult, Status
+from grader.types.report import EARLIER, CheckResult, Kind, Outcome, StageResult, Status
 from grader.types.text import is_unloaded
 
 UNLOADED = "unloaded"  # the key of code that does not get as far as a check
+UNEXPLAINED = ("timeout ", "check ", UNLOADED)  # how the keys of what nothing explains begin
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ def first_reason(stage: StageResult) -> Reason | None:
     """Why a stage fails by its own fault; None if it does not, or if the grader failed."""
     if stage.status is not Status.FAILED or stage.caused_by is not None or not stage.causes:
         return None
-    cause = stage.causes[0]
+    own = (cause for cause in stage.causes if cause.show.way != EARLIER)
+    cause = next(own, stage.causes[0])
     check, found = cause.show, cause.show.diagnosis
     if check.outcome is Outcome.TIMEOUT:
         return Reason(f"timeout {check.id}", f"It runs out of time: {check.title}", False, check)
@@ -52,7 +55,8 @@ def first_reason(stage: StageResult) -> Reason | None:
         says = "The code cannot be imported, or does not define what the stage asks for"
         return Reason(UNLOADED, says, False, check)
     if found is None:
-        return Reason(f"check {check.id}", check.title, False, check)
+        way = re.split("[ ,]", check.way)[0]  # without the place, which is the student's own
+        return Reason(f"check {check.id} {way}", check.title, False, check)
     # The numbers in a symptom's text differ from answer to answer, but it is the same symptom.
     key = found.id if found.kind in (Kind.NAME, Kind.SYMPTOM) else f"{found.id} {found.text}"
     return Reason(key, found.text, cause.show.is_named, check)

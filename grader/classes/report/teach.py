@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from grader.classes.report.look import text, verbatim
 from grader.classes.report.moved import MistakeMoved, Moved
+from grader.classes.report.reasons import UNEXPLAINED
 from grader.classes.report.tally import Held, Tally
 from grader.show.html import inline_html
 from grader.show.screen import count
@@ -32,9 +33,10 @@ def teach_section(
 
 
 def causes_of(tally: Tally, slug: str) -> list[Held]:
-    """Why students fail a stage, the most common reason first."""
-    found = [held for (stage, _), held in tally.causes.items() if stage == slug]
-    return sorted(found, key=lambda one: -one.students)
+    """Why students fail a stage, the most common reason first; of equals one that is explained."""
+    found = [(held, key) for (stage, key), held in tally.causes.items() if stage == slug]
+    found.sort(key=lambda one: (-one[0].students, one[1].startswith(UNEXPLAINED)))
+    return [held for held, _ in found]
 
 
 def heading(hints: Hints, slug: str, number: int | None) -> str:

@@ -137,10 +137,12 @@ CHECK = {
     "message": str,
     "diagnosis": (dict, type(None)),
     "hint": int,
+    "way": str,
+    "size": int,
     "seconds": NUMBER,
 }
 DIAGNOSIS = {"id": str, "text": str, "hint": int}
-OPTIONAL = ("version", "hint")  # left out if there is none
+OPTIONAL = ("version", "hint", "way", "size")  # left out if there is none
 
 
 def fits(data: dict[str, Any], kinds: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from grader.classes.report.page import class_report
 from grader.classes.report.types import Unexplained
 from grader.types.course import Assignment, Stage
 from grader.types.report import (
+    EARLIER,
     UNLOCKED,
     CheckResult,
     Diagnosis,
@@ -28,6 +29,8 @@ from grader.types.report import (
     Report,
     StageResult,
     Status,
+    from_json,
+    to_json,
 )
 
 EVIL = '<script>alert(1)</script><img src=x onerror="f()">\'\x1b[31m\x00\u202eevil&amp;'
@@ -144,6 +147,20 @@ def part(page: Reader, name: str) -> str:
 
 
 # --- the class ---------------------------------------------------------------------------------
+
+
+def test_what_to_teach_next_is_a_stages_own_mistake_and_first_one_that_is_explained() -> None:
+    waits = replace(check("hold", Outcome.FAILED, "It fails only because x"), way=EARLIER)
+    tears, flat = (
+        replace(check("bend", Outcome.FAILED, way), way=way) for way in ("tears", "flat")
+    )
+    students = [stage(FOLD, Status.FAILED, waits, tears), stage(FOLD, Status.FAILED, waits, flat)]
+    entries = [entry(f"s{at}", each) for at, each in enumerate((*students, TORN))]
+    stored = [replace(e, report=e.report and from_json(to_json(e.report))) for e in entries]
+    said = part(read(*stored), "teach")
+    assert "It fails only because" not in said
+    assert said.index("upside") < said.index("It can bend")
+    assert "2 students" not in said  # they fail the same check, but not alike
 
 
 def test_what_to_teach_next_has_each_stages_causes_with_an_example_and_the_hint() -> None:
