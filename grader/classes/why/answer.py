@@ -56,8 +56,12 @@ def stored(course: Course, entries: Sequence[LedgerEntry], stages: Sequence[Stag
     """What the ledger says of these stages; the last entry must have a report."""
     report = entries[-1].report
     assert report is not None
-    slugs = {stage.slug for stage in stages}
-    kept = [stage for stage in report.stages if stage.slug in slugs]
+    exams = {stage.slug: stage.is_exam for stage in stages}
+    kept = [
+        replace(stage, is_exam=stage.is_exam or exams[stage.slug])
+        for stage in report.stages
+        if stage.slug in exams
+    ]
     part = judge(course, report.submission, report.device, kept, report.notes)
     return Answer(entries, part, is_same_version=False)
 

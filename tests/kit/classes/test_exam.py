@@ -84,6 +84,21 @@ def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
     assert _told(replace(report, stages=stages), course) == {WHY, HINT}
 
 
+def test_a_page_tells_no_reason_of_a_stage_that_became_an_exam_after_it_was_graded(
+    course: Course, tmp_path: Path, grade: Typed
+) -> None:
+    write_files(tmp_path / "class" / "ann", {"moving_average.py": ADDS_UP})
+    words = class_of(course.root, tmp_path / "out")
+    settings = course.root / "course.toml"
+    text = settings.read_text("utf-8")
+    before = text.replace("exam = true", "exam = false").replace("[limits]", "[limits]\nfile_mb = 9")
+    settings.write_text(before, encoding="utf-8")
+    grade(*words, str(tmp_path / "class"))
+    settings.write_text(text, encoding="utf-8")
+    assert "stored verdict" in grade(*words, "--why", "ann")
+    assert WHY not in (tmp_path / "out" / "why" / "ann.html").read_text("utf-8")
+
+
 def _told(report: Report, course: Course) -> set[str]:
     """What Gradescope and nbgrader's feedback both tell of the reason."""
     there = json.dumps(results(report, course, "published", 1))
