@@ -91,7 +91,7 @@ def test_a_page_tells_no_reason_of_a_stage_that_became_an_exam_after_it_was_grad
     words = class_of(course.root, tmp_path / "out")
     settings = course.root / "course.toml"
     text = settings.read_text("utf-8")
-    before = text.replace("exam = true", "exam = false").replace("[limits]", "[limits]\nfile_mb = 9")
+    before = text.replace("exam = true\n[limits]", "[limits]\nfile_mb = 9")
     settings.write_text(before, encoding="utf-8")
     grade(*words, str(tmp_path / "class"))
     settings.write_text(text, encoding="utf-8")
