@@ -100,18 +100,24 @@ def comment(stage: StageResult) -> str:
         return _NOT_YOURS
     if stage.caused_by is not None:
         return f"{points} It fails only because it uses {stage.caused_by}, which is not right."
-    costless = (Outcome.PASSED, Outcome.SKIPPED)
-    lost = [c for c in stage.checks if c.outcome not in costless or c.score < c.max_score]
-    checks = count(len(stage.checks), "check")
-    ran = (c for c in lost if c.outcome is not Outcome.SKIPPED)
-    reasons = {c.message for c in ran if c.message.strip()}
-    if len(lost) == len(stage.checks) > 1 and len(reasons) == 1:
+    skipped = [c for c in stage.checks if c.outcome is Outcome.SKIPPED]
+    failed = [c for c in stage.checks if c.outcome not in (Outcome.PASSED, Outcome.SKIPPED)]
+    lost = [*failed, *(c for c in skipped if c.score < c.max_score)]
+    ran = count(len(stage.checks) - len(skipped), "check")
+    reasons = {c.message for c in failed if c.message.strip()}
+    is_one = len(lost) == len(stage.checks) and len(failed) > 1 and len(reasons) == 1
+    if is_one:
         reason = "; ".join(filter(str.strip, reasons.pop().split("\n")))
-        lines = [f"{points} All {checks} failed for one reason: {_words(reason)[:_LETTERS]}"]
+        lines = [f"{points} All {ran} failed for one reason: {_words(reason)[:_LETTERS]}"]
     else:
-        lines = [f"{points} {len(lost)} of {checks} failed:", ""]
-        lines += [f"- {_words(c.title)} (-{amount(c.max_score - c.score)})" for c in lost]
+        lines = [f"{points} {len(failed)} of {ran} failed:", ""]
+        for one in lost:
+            why = "" if one in failed else ", skipped: no points until others pass"
+            lines.append(f"- {_words(one.title)} (-{amount(one.max_score - one.score)}{why})")
     found = {c.diagnosis.id: c.diagnosis for c in lost if c.diagnosis is not None}
+    if stage.causes and not found and not is_one:
+        first = stage.causes[0].show.message.strip().partition("\n")[0]
+        lines += ["", _words(first)[:_LETTERS]]
     for diagnosis in found.values():
         lines += ["", f"{diagnosis.opening}{_words(diagnosis.text)}"]
         if diagnosis.hint is not None:

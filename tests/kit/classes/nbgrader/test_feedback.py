@@ -46,7 +46,8 @@ CALL = CheckResult(
     "fold.forbidden-call", "Written without cut", Outcome.FAILED, -4, 0, "Your code calls cut"
 )
 NOT_RUN = check(Outcome.SKIPPED, message="only with a GPU")
-FAILED = stage(Status.FAILED, check(Outcome.PASSED, 1.5), WRONG)
+PASSED = check(Outcome.PASSED, 1.5)
+FAILED = stage(Status.FAILED, PASSED, WRONG)
 
 
 def cell(points: float = 4.0) -> Any:
@@ -149,15 +150,19 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
         ),
         (
             stage(Status.FAILED, CALL, check(Outcome.PASSED, 4.0), check(Outcome.SKIPPED, 0.0)),
-            "0 of 4 points. 1 of 3 checks failed:\n\n- Written without cut (-4)",
+            "0 of 4 points. 1 of 2 checks failed:\n\n- Written without cut (-4)",
         ),
         (
             stage(Status.FAILED, *[check(Outcome.FAILED, message="No <b>fold</b>\n  here")] * 2),
             "0 of 4 points. All 2 checks failed for one reason: No &lt;b>fold&lt;/b>; here",
         ),
         (
-            stage(Status.FAILED, check(Outcome.FAILED, message="No file"), NOT_RUN),
+            stage(Status.FAILED, *[check(Outcome.FAILED, message="No file")] * 2, NOT_RUN),
             "0 of 4 points. All 2 checks failed for one reason: No file",
+        ),
+        (
+            stage(Status.FAILED, check(Outcome.TIMEOUT, message="No end\nf"), PASSED, NOT_RUN),
+            "(-2)\n- It folds (-2, skipped: no points until others pass)\n\nNo end",
         ),
     ],
 )
