@@ -379,7 +379,8 @@ def _limits(table: Any, place: str) -> Limits:
             raise CourseError(f"{place}: limits: '{name}' must be more than 0, not {value!r}")
         if known[name] is int and not isinstance(value, int):
             raise CourseError(f"{place}: limits: '{name}' must be a whole number, not {value!r}")
-    return Limits(**table)
+    # 120 and 120.0 are one limit, so that a verdict under one is a verdict under the other.
+    return Limits(**{name: known[name](value) for name, value in table.items()})
 
 
 def _strings(table: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:

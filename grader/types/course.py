@@ -34,6 +34,10 @@ class Limits:
         """Whether a submission that took `seconds` used more than half of its limit."""
         return seconds > self.submission_seconds / 2
 
+    def is_spent(self, seconds: float) -> bool:
+        """Whether a submission that took `seconds` was stopped: checks may not have run."""
+        return seconds >= self.submission_seconds
+
 
 @dataclass(frozen=True)
 class EntryPoint:

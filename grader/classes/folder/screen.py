@@ -71,6 +71,10 @@ def class_summary(
             f"Used more than half of the {limits.submission_seconds:g} seconds for one submission:",
             (f"{page.word(each.student)}: {each.seconds:.0f} seconds" for each in slowest),
         )
+        if limits.is_spent(slowest[0].seconds):
+            yield from page.sentence("Where all were used, some checks may not have run.")
+            command = "grade class --out DIR --regrade --seconds-per-submission N"
+            yield from page.offer("To give more time:", command)
     if odd:
         yield from _listed(page, "Skipped:", (page.word(note) for note in odd))
     written = page.word(", ".join(files))

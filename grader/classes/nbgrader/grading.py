@@ -243,6 +243,11 @@ class NbgraderClass:
         if limits.is_near(seconds):
             most = f"{limits.submission_seconds:g} seconds"
             yield f"It used {seconds:.0f} of the {most} that one submission may take."
+        if limits.is_spent(seconds):
+            yield (
+                "Some checks may not have run. To give it more time, regrade with --force "
+                "--seconds-per-submission N."
+            )
 
     def _stage_files(self, student: str, notebook: Mapping[str, Any]) -> None:
         """Write the student's autograded folder in the staging area. Raises KitError."""

@@ -65,6 +65,12 @@ def no_fold(key: str) -> Break:
     return lambda data: data["stages"][0].pop(key)
 
 
+def test_a_limit_is_the_same_however_it_is_written() -> None:
+    tables: list[dict[str, Any]] = [{**BIRDS, "limits": {"call_seconds": x}} for x in (9, 9.0)]
+    one, two = (repr(parse_course(table, Path("/birds")).limits) for table in tables)
+    assert one == two
+
+
 def test_reads_everything() -> None:
     course = parse_course(BIRDS, Path("/birds"))
     assert (course.name, course.title, course.limits) == ("paper-birds", "Paper birds", Limits())

@@ -146,6 +146,7 @@ def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
     told = capsys.readouterr().out
     assert "Used more than half of the 4 seconds for one submission:" in told
     assert re.search(r"sly: [45] seconds", told) and "ann:" not in told
+    assert "some checks may not have run" in told and "--regrade --seconds-per" in told
     assert scores(out)["ann"] == "10" and float(scores(out)["sly"]) < 10
     assert grade_class(course, out, "--regrade") == 0  # the results keep the number
     assert "nothing to regrade" in capsys.readouterr().out
