@@ -371,7 +371,7 @@ def _entry(name: str, text: Any, place: str) -> EntryPoint:
 def _limits(table: Any, place: str) -> Limits:
     if not isinstance(table, dict):
         raise CourseError(f"{place}: 'limits' is not a table")
-    known = {field.name: type(field.default) for field in fields(Limits)}
+    known = {field.name: type(getattr(Limits(), field.name)) for field in fields(Limits)}
     _only(table, frozenset(known), f"{place}: limits")
     for name, value in table.items():
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
