@@ -139,8 +139,10 @@ def run(args: argparse.Namespace) -> int:
     # Each imports what only it needs, and that takes long.
     if args.nbgrader is not None:
         from grader.classes.nbgrader import grade_command as nbgrader
+        from grader.classes.nbgrader.course import configured_course
 
-        return nbgrader.grade(args, locate_whole_course(args.course))
+        place = configured_course(args.nbgrader) if args.course is None else args.course
+        return nbgrader.grade(args, locate_whole_course(place))
     from grader.classes.folder.settings import course_of
 
     course = course_of(args)

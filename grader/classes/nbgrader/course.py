@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.learning.notebook.builder import assignment_notebook
 from grader.learning.predict.questions import read_predictions
+from grader.read.course_file import FILE_NAME
 from grader.read.files import write_whole
 from grader.read.stubs import keep_copy, read_source
 from grader.types.course import Assignment, Course
@@ -22,6 +25,7 @@ _BEGIN = "# >>> grade release nbgrader: rewritten each time; put your own settin
 _END = "# >>> end of what grade release nbgrader has written <<<"
 # Our lines, also as older versions of the kit began them.
 _OWN = re.compile(rf"^# >>> grade release nbgrader: .*?(?:^{re.escape(_END)}|\Z)", re.M | re.S)
+_COURSE = 'os.environ["GRADE_COURSE"] = '
 _PLUGINS = "grader.nbgrader"  # nbgrader imports it by this name, and stops if it is missing
 
 
@@ -67,6 +71,16 @@ def write_nbgrader_course(root: Path, course: Course, *, kernel: bool) -> Releas
     return Released(tuple(written), tuple(kept))
 
 
+def configured_course(root: Path) -> Path | None:
+    """The folder of the course that an nbgrader course was made from; None if it is not there."""
+    with suppress(OSError, ValueError, SyntaxError):
+        text = (root / CONFIG).read_text("utf-8")
+        lines = [line for line in text.splitlines() if line.startswith(_COURSE)]
+        place = Path(str(ast.literal_eval(lines[-1].removeprefix(_COURSE)))) if lines else None
+        return place if place is not None and (place / FILE_NAME).is_file() else None
+    return None
+
+
 def configured(old: str, course: Course, *, kernel: bool) -> str:
     """The configuration with our lines in place of the old ones."""
     own = _settings(course, kernel)
@@ -90,7 +104,7 @@ def _settings(course: Course, kernel: bool) -> str:
         "",
         f"c.CourseDirectory.course_id = {course.name!r}",
         "# The course with the checks.",
-        f'os.environ["GRADE_COURSE"] = {str(course.root)!r}',
+        f"{_COURSE}{str(course.root)!r}",
         "# Read every submission, however broken it is and whatever its name.",
         f'c.Autograde.exporter_class = "{_PLUGINS}.AnyNotebook"',
         f'c.Autograde.pre_convert_hook = "{_PLUGINS}.find_notebook"',

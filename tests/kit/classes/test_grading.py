@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.grading import NbgraderClass
 from grader.classes.nbgrader.submitted import Submitted
 from grader.classes.nbgrader.types import Graded
@@ -358,6 +359,14 @@ def test_the_command_says_what_was_odd(root: Path, grade: Typed) -> None:
     for word in ("2 submissions graded, seed 3", "bob", "mine.ipynb was graded", next_command):
         assert word in said
     assert "Nothing new to grade" in grade(*words)
+
+
+def test_the_command_uses_the_course_that_the_class_was_made_from(root: Path, grade: Typed) -> None:
+    hand_in(root, "ann")
+    words = ["class", "--nbgrader", str(root), NAME]
+    assert "1 submission graded" in grade(*words)
+    (root / CONFIG).unlink()
+    assert main(words) == 2  # the course of this folder has no such stages
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are text")
