@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(str(error))
         return 2
     except KeyboardInterrupt:
-        complain("stopped; no work is lost")
+        complain("stopped; no work is lost: rerun the command to continue")
         return _INTERRUPTED
     except BrokenPipeError:
         return 1

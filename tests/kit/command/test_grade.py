@@ -413,7 +413,8 @@ def stopped_by_ctrl_c(process: subprocess.Popen[str]) -> None:
     assert time.monotonic() - start < 40  # of the 90 that the loop may take
     # An interrupted exec() makes Python end by the signal, after our words: shells call it 130 too.
     assert process.returncode in (130, -signal.SIGINT), out + err
-    assert (out, err.splitlines()) == ("", ["grade: stopped; no work is lost"])
+    said = "grade: stopped; no work is lost: rerun the command to continue"
+    assert (out, err.splitlines()) == ("", [said])
 
 
 @linux_only
