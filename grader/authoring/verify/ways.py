@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.runs import Find
 from grader.diagnosis.comparison.replies import arrays, wide
 from grader.diagnosis.comparison.values.matching import is_telling, match
-from grader.diagnosis.comparison.values.recording import Noted, is_answer, is_precise, noting
+from grader.diagnosis.comparison.values.recording import is_answer, is_precise, noting
 from grader.misconceptions import Value, Way
+
+if TYPE_CHECKING:
+    from grader.diagnosis.comparison.values.recording import Noted
 
 
 class _WayProof:
