@@ -689,8 +689,8 @@ class MaskWrongSign(Attention):
 @_usual(
     "mask",
     "mask_plus_inf",
-    "You fill blocked positions with +inf, and the softmax makes NaN of it: inf minus inf. "
-    "Fill them with -inf.",
+    "Where one key is blocked, its whole row becomes NaN, as with +inf in its place, or with a sum "
+    "or mean that holds -inf. Put -inf there, last of all before the softmax.",
 )
 class MaskPlusInf(Attention):
     def block(self, scores: Tensor, mask: Tensor) -> Tensor:
