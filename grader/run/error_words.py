@@ -383,6 +383,9 @@ from partially initialized module '(\w+)'
     the folder with all your files
 ^source code (?:string )?cannot contain null bytes
     the file is damaged, or no text: save it again, as plain text in UTF-8
+^\(unicode error\) 'utf-8' codec can't decode
+    the file holds a letter or a quotation mark that is not saved as UTF-8: retype it, and save the
+    file as UTF-8
 ^name '(null|true|false)' is not defined
     {} is a word of JSON: Python has None, True and False. The name of a notebook's file must end
     with .ipynb

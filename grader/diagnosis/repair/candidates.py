@@ -92,7 +92,9 @@ class Candidates:
         return self._sources[source]
 
     def _passes_unedited(self) -> bool:
-        no_edit = Edit(next(iter(self._sources)), (), "", "", 0, 0, 0.0)
+        own = self._reruns.stage.file_name  # as UTF-8, which its bytes need not be
+        source = own if own in self._sources else next(iter(self._sources))
+        no_edit = Edit(source, (), "", "", 0, 0, 0.0)
         # Much depends on this look, so it may take as long as all others, in a worker of its own.
         with closing(self._answers(no_edit, Budget(self._budget.left / 2))) as answers:
             return self._passes(answers, [fact.case for fact in self._first])

@@ -349,6 +349,7 @@ def test_a_file_with_the_name_of_a_module_of_pythons(module: str) -> None:
         ("Cannot re-initialize CUDA in forked subprocess. To use ...", "without a GPU here"),
         ("expected '('", "needs Python 3.12"),
         ("f-string: expecting '}'", "needs Python 3.12"),
+        ("(unicode error) 'utf-8' codec can't decode byte 0xe9 in position 3", "save the file as"),
     ],
 )
 def test_what_a_message_says_by_itself(message: str, words: str) -> None:

@@ -28,6 +28,7 @@ def split_heads(x, num_heads):
         raise ValueError("uneven")
     return x.detach().view(B, T, num_heads, -1).transpose(1, 2)
 """
+RIGHT = DETACHED.replace(".detach()", "")
 CELLS = ("%matplotlib inline\nprint('é')", f"# mine\n!ls\n{DETACHED}", "while True: pass")
 LOOPS = f"n = 3\n{DETACHED}".replace(
     "    return", "    while n != 3:\n        pass\n    return"
@@ -54,8 +55,12 @@ SUBMISSIONS = {
     "windows": Submission("windows", {STAGE.file_name: DETACHED.replace("\n", "\r\n").encode()}),
     "notebook": Submission("notebook", {}, cells=CELLS[:2]),
     "setting": Submission("setting", {}, cells=SETTING),
-    "right": Submission("right", {STAGE.file_name: DETACHED.replace(".detach()", "").encode()}),
+    "right": Submission("right", {STAGE.file_name: RIGHT.encode()}),
     "keeps": Submission("keeps", {STAGE.file_name: f"calls = []\n{KEEPS}".encode()}),
+    "latin": Submission(
+        "latin",
+        {"a.py": b"", STAGE.file_name: f"{RIGHT}name = 'caf\xe9'\n".encode("latin-1")},
+    ),
     "loops": Submission("loops", {STAGE.file_name: LOOPS.encode()}),
 }
 
@@ -165,6 +170,12 @@ def test_what_passes_by_itself_has_no_place(reports: dict[str, Report]) -> None:
     assert failing
     assert all(found and not found.place for found in failing)
     assert all("keeps something" in found.text for found in failing if found)
+
+
+def test_a_file_that_would_be_right_in_utf_8_has_no_place(reports: dict[str, Report]) -> None:
+    checks = reports["latin"].stages[0].checks
+    assert all("can't decode" in check.message for check in checks)
+    assert not any(check.diagnosis for check in checks)
 
 
 def test_without_time_it_gives_up_and_says_so(reports: dict[str, Report]) -> None:
