@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grader.diagnosis.comparison.replay import Replays, Step, against_solution
 from grader.diagnosis.comparison.replies import arrays, equal, room, wide
@@ -25,16 +25,13 @@ from grader.run.worker.recording import LARGEST
 from grader.run.worker.wire import Frame, WireError
 from grader.types.report import CheckResult, Diagnosis, Kind, Outcome, StageResult
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
+if TYPE_CHECKING:  # it imports what only a course with arrays needs
     from grader.diagnosis.comparison.values.first_wrong import Made, Right
-
-    Noted: TypeAlias = list[list[Right]]  # the values of a call, step by step
 
 _CHECKS = 12  # that are run once more
 _COMPARING = 2.0  # seconds, for what one call has made: usually it takes milliseconds
 _MOST_MADE = 400  # tensors of one call that are looked at; the worker sends fewer
+Noted: TypeAlias = "list[list[Right]]"  # the values of a call, step by step
 _GIVE_PARAMETERS = ("load_state_dict", "named_parameters")
 _COARSE = 1e-2  # relative room of a dtype: with more, different numbers look the same
 
