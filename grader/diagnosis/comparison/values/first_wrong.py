@@ -56,6 +56,7 @@ class Made:
 
     array: Any
     where: str
+    dtype: str = ""
 
 
 def first_wrong(

@@ -87,12 +87,18 @@ class Recordings:
             if fact.ending in (Ending.WRONG, Ending.RAISED) and fact.case.check in checks:
                 failing.setdefault(fact.case.check, []).append(fact)
         found: dict[str, Diagnosis] = {}
+        raised: dict[str, Diagnosis | None] = {}  # by the way in which a check fails
+        tried = 0
         try:
-            for check, facts in list(failing.items())[:_CHECKS]:
+            for check, facts in failing.items():
                 fact = max(facts, key=_distinct_sizes)
-                if self._budget.is_spent:
-                    break
-                told = self._told(fact, ways, solution)
+                way = fact.way if fact.ending is Ending.RAISED else ""
+                if not way or way not in raised:
+                    if self._budget.is_spent or tried == _CHECKS:
+                        break
+                    tried += 1
+                    raised[way] = self._told(fact, ways, solution)
+                told = raised[way]
                 if told is not None:
                     found[check] = told
         finally:
@@ -106,11 +112,13 @@ class Recordings:
         state = self._kept(fact, again, solution)
         if state is not None:
             return state
-        if again.ending is not Ending.WRONG or len(again.exchanges) != len(self._answers.made):
+        if again.ending is not fact.ending or len(again.exchanges) != len(self._answers.made):
             return None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
+                if again.ending is Ending.RAISED:
+                    return self._odd_dtype(again)
                 return self._compared(again, ways, solution)
         except Exception:  # noqa: BLE001 - whatever a submission makes, its verdict stands
             return None
@@ -140,6 +148,22 @@ class Recordings:
             raise
         except Exception:  # noqa: BLE001 - whatever a submission answers, its verdict stands
             return None
+
+    def _odd_dtype(self, fact: CaseFact) -> Diagnosis | None:
+        """Where a call that raises makes a tensor of another dtype than its arguments have."""
+        from grader.diagnosis.comparison.values.odd_dtype import odd_dtype
+
+        request, reply = fact.exchanges[-1].request, self._answers.made[-1]
+        if reply is None:
+            return None
+        unpacker, header = Unpacker(request), request.header
+        given = arrays([unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])])
+        floats = (each.dtype for each in given if each.is_floating_point())
+        dtypes = {str(dtype).removeprefix("torch.") for dtype in floats}
+        if len(dtypes) != 1:
+            return None
+        code = fact.target.rpartition(".")[2]
+        return odd_dtype(fact.message, list(self._made(reply)), dtypes.pop(), code)
 
     def _compared(
         self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
@@ -190,7 +214,8 @@ class Recordings:
                 continue
             is_known = type(line) is int and isinstance(file, str)
             is_known = is_known and 1 <= line <= self._lines.get(file, 0)
-            yield Made(wide(array), f"{file}, line {line}" if is_known else "")
+            dtype = str(array.dtype).removeprefix("torch.")
+            yield Made(wide(array), f"{file}, line {line}" if is_known else "", dtype)
 
 
 def _distinct_sizes(fact: CaseFact) -> int:

@@ -25,7 +25,11 @@ TOLD = {
     "wrong numbers. .*the query's heads and the value's heads right.*, but not "
     "the key's heads .* exactly the right numbers, each one once, but in other places",
     "no_grad": "",
+    "two_dtypes": "^In causal_self_attention.py, line 151, your forward makes a Double tensor; its "
+    "arguments are Float.$",
 }
+RIGHT = "weights = attention_weights(apply_mask(scaled_scores(q, k), mask))"
+TWO_DTYPES = f"scale = torch.ones(T, dtype=torch.float64)\n        {RIGHT} * scale"
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +39,11 @@ def reports(interpreter: Interpreter) -> dict[str, tuple[Report, Report]]:
     def body(checks: Checks) -> dict[str, tuple[Report, Report]]:
         engine, found = Engine(COURSE, "cpu", interpreter, checks), {}
         for name in TOLD:
-            source = wrong_source(STAGE.slug, name)
-            files = {**solution_files(COURSE), STAGE.file_name: source.encode()}
+            files = solution_files(COURSE)
+            source = files[STAGE.file_name].decode().replace(RIGHT, TWO_DTYPES)
+            if name != "two_dtypes":
+                source = wrong_source(STAGE.slug, name)
+            files[STAGE.file_name] = source.encode()
             request = Request(Submission(name, files), (STAGE,), 1)
             report = engine.grade(request)
             found[name] = report, engine.with_place(request, report, 0.0)
@@ -49,7 +56,7 @@ def reports(interpreter: Interpreter) -> dict[str, tuple[Report, Report]]:
 
 def told(report: Report) -> list[Diagnosis]:
     checks = [check.diagnosis for check in report.stages[0].checks]
-    return [found for found in checks if found and "Your forward" in found.text]
+    return [found for found in checks if found and "our forward" in found.text]
 
 
 @pytest.mark.parametrize("name", TOLD)
