@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from grader.diagnosis.comparison.replay import Replays, Step, against_solution
 from grader.diagnosis.comparison.replies import arrays, equal, room, wide
@@ -39,7 +39,7 @@ _COARSE = 1e-2  # relative room of a dtype: with more, different numbers look th
 class RecordingAnswers(WorkerAnswers):
     """As usual, but the tensors of every call are `made`: for each request a list, or nothing."""
 
-    made: list[Any]
+    made: list[Frame | None]
 
     def begin(self) -> None:
         """Start a case."""
@@ -57,6 +57,9 @@ class RecordingAnswers(WorkerAnswers):
         return reply
 
 
+AnswersOfWorker = TypeVar("AnswersOfWorker", bound=WorkerAnswers)
+
+
 class Recordings:
     """What is the first wrong value in each failing check of a stage that has no diagnosis."""
 
@@ -72,11 +75,22 @@ class Recordings:
         sources = all_sources(reruns.submission)
         self._lines = {name: text.count("\n") + 1 for name, text in sources}
         self._import = Import(reruns.course, reruns.stage, reruns.submission)
-        self._answers = RecordingAnswers(reruns.interpreter, self._import, budget=budget)
+        self._running: WorkerAnswers | None = None
+        self._is_cancelled = False
 
     def cancel(self) -> None:
         """From another thread: end what is under way; it raises Cancelled soon."""
-        self._answers.abort()
+        self._is_cancelled = True
+        if (running := self._running) is not None:
+            running.abort()
+
+    def _fresh(self, kind: type[AnswersOfWorker]) -> AnswersOfWorker:
+        """The answers of a new worker, which has run nothing. Raises Cancelled after `cancel`."""
+        if self._is_cancelled:
+            raise Cancelled
+        answers = kind(self._reruns.interpreter, self._import, budget=self._budget)
+        self._running = answers
+        return answers
 
     def first_wrong(
         self, checks: Sequence[str], ways: Sequence[Way], solution: Callable[[str], Any]
@@ -89,37 +103,36 @@ class Recordings:
         found: dict[str, Diagnosis] = {}
         raised: dict[str, Diagnosis | None] = {}  # by the way in which a check fails
         tried = 0
-        try:
-            for check, facts in failing.items():
-                fact = max(facts, key=_distinct_sizes)
-                way = fact.way if fact.ending is Ending.RAISED else ""
-                if not way or way not in raised:
-                    if self._budget.is_spent or tried == _CHECKS:
-                        break
-                    tried += 1
-                    raised[way] = self._told(fact, ways, solution)
-                told = raised[way]
-                if told is not None:
-                    found[check] = told
-        finally:
-            self._answers.close()
+        for check, facts in failing.items():
+            fact = max(facts, key=_distinct_sizes)
+            way = fact.way if fact.ending is Ending.RAISED else ""
+            if not way or way not in raised:
+                if self._budget.is_spent or tried == _CHECKS:
+                    break
+                tried += 1
+                raised[way] = self._told(fact, ways, solution)
+            told = raised[way]
+            if told is not None:
+                found[check] = told
         return found
 
     def _told(
         self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
     ) -> Diagnosis | None:
-        [again] = self._reruns.facts(self._answers, [fact.case])
+        with closing(self._fresh(RecordingAnswers)) as answers:
+            [again] = self._reruns.facts(answers, [fact.case])
         state = self._kept(fact, again, solution)
         if state is not None:
             return state
-        if again.ending is not fact.ending or len(again.exchanges) != len(self._answers.made):
+        made = answers.made
+        if again.ending is not fact.ending or len(again.exchanges) != len(made):
             return None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if again.ending is Ending.RAISED:
-                    return self._odd_dtype(again)
-                return self._compared(again, ways, solution)
+                    return self._odd_dtype(again, made[-1])
+                return self._compared(again, made, ways, solution)
         except Exception:  # noqa: BLE001 - whatever a submission makes, its verdict stands
             return None
 
@@ -132,30 +145,26 @@ class Recordings:
         """
         if any("measured" in each.request.header for each in again.exchanges):
             return None
-
-        def fresh() -> WorkerAnswers:
-            return WorkerAnswers(self._reruns.interpreter, self._import, budget=self._budget)
-
         if again.ending is Ending.PASSED:
             place = self._facts.cases.index(fact)
-            with closing(fresh()) as answers:
-                cases = [each.case for each in self._facts.cases[: place + 1]]
+            cases = [each.case for each in self._facts.cases[: place + 1]]
+            with closing(self._fresh(WorkerAnswers)) as answers:
                 *_, last = self._reruns.facts(answers, cases)
             return KEPT_BETWEEN_CHECKS if last.ending is fact.ending else None
         try:
-            return kept(again, solution, fresh)
+            return kept(again, solution, lambda: self._fresh(WorkerAnswers))
         except Cancelled:
             raise
         except Exception:  # noqa: BLE001 - whatever a submission answers, its verdict stands
             return None
 
-    def _odd_dtype(self, fact: CaseFact) -> Diagnosis | None:
+    def _odd_dtype(self, fact: CaseFact, reply: Frame | None) -> Diagnosis | None:
         """Where a call that raises makes a tensor of another dtype than its arguments have."""
         from grader.diagnosis.comparison.values.odd_dtype import odd_dtype
 
-        request, reply = fact.exchanges[-1].request, self._answers.made[-1]
         if reply is None:
             return None
+        request = fact.exchanges[-1].request
         unpacker, header = Unpacker(request), request.header
         given = arrays([unpacker.unpack(header["args"]), unpacker.unpack(header["kwargs"])])
         floats = (each.dtype for each in given if each.is_floating_point())
@@ -166,7 +175,11 @@ class Recordings:
         return odd_dtype(fact.message, list(self._made(reply)), dtypes.pop(), code)
 
     def _compared(
-        self, fact: CaseFact, ways: Sequence[Way], solution: Callable[[str], Any]
+        self,
+        fact: CaseFact,
+        made: Sequence[Frame | None],
+        ways: Sequence[Way],
+        solution: Callable[[str], Any],
     ) -> Diagnosis | None:
         if not ways:  # as in a course without torch, whose learners may not even have numpy
             return None
@@ -175,7 +188,7 @@ class Recordings:
         steps = against_solution(
             fact, lambda name: by_name[name] if name in by_name else solution(name), Replays()
         )
-        for step, reply in zip(steps, self._answers.made, strict=False):
+        for step, reply in zip(steps, made, strict=False):
             if step.entry in by_name and reply is not None and _is_wrong(step):
                 if not _has_the_parameters(fact.exchanges, step.exchange):
                     return None

@@ -13,73 +13,51 @@ from grader.types.report import Report
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
 
+STAGE = COURSE.stage("scaled_scores")
+RIGHT = "    return q @ keys / math.sqrt(d_k)"
+COUNTED = "    scaled_scores.calls = getattr(scaled_scores, 'calls', -1) + 1\n"
 KEEPS = "your code keeps something from one call to the next"
-CALL = f"Your answer to this call is right by itself, but not after the calls before it: {KEEPS}"
-# The stage, what the solution has, what the learner has in its place, and what the report says.
+BETWEEN_CALLS = f"right by itself, but not after the calls before it: {KEEPS}"
+BETWEEN_CHECKS = f"By itself this passes, but not after the checks before it: {KEEPS}"
+# What the learner has in place of the solution's last line, and what the report says.
 CASES = {
-    "a mask is kept between checks": (
-        "masking",
-        "    allowed = torch.ones(seq_len, seq_len, dtype=torch.bool).tril()",
-        (
-            "    torch.kept = kept = getattr(torch, 'kept', [torch.ones(seq_len, seq_len)])\n"
-            "    allowed = kept[0][:seq_len, :seq_len].bool().tril()"
-        ),
-        f"By itself this passes, but not after the checks before it: {KEEPS}",
-    ),
     "what is added grows with each call": (
-        "causal_self_attention",
-        "        return output",
-        (
-            "        self.calls = getattr(self, 'calls', -1) + 1\n"
-            "        return (output + self.calls) * (1 + self.calls)"
-        ),
-        CALL,
+        f"{COUNTED}{RIGHT} + scaled_scores.calls",
+        {BETWEEN_CALLS, BETWEEN_CHECKS},
     ),
-    "the first length is kept, and others raise": (
-        "causal_self_attention",
-        "        return output",
-        (
-            "        self.first = [*getattr(self, 'first', []), x.shape[1]]\n"
-            "        return output + (0 * x.view(-1, self.first[0], x.shape[2])).sum()"
-        ),
-        CALL,
+    "every call but the first raises": (
+        f"{COUNTED}    q.view(-1)[[0][scaled_scores.calls]]\n{RIGHT}",
+        {BETWEEN_CHECKS},  # where all checks fail alike, one is run again
     ),
-    "what is kept does no harm": (
-        "causal_self_attention",
-        "        return output",
-        "        self.kept = x\n        return output.flip(-1).abs() + 0.3 * output",
-        "",
-    ),
+    "what is kept does no harm": (f"{COUNTED}{RIGHT}.flip(-1).abs() + 0.3", set[str]()),
 }
 
 
 @pytest.fixture(scope="module")
 def reports(interpreter: Interpreter) -> dict[str, Report]:
     """The report on each case; no time is spent on a repair."""
-    last = COURSE.stage("causal_self_attention")
     files = solution_files(COURSE)
+    source = files[STAGE.file_name].decode()
+    assert RIGHT in source
 
     def body(checks: Checks) -> dict[str, Report]:
         engine, found = Engine(COURSE, "cpu", interpreter, checks), {}
-        for name, (slug, right, wrong, _) in CASES.items():
-            stage = COURSE.stage(slug)
-            source = files[stage.file_name].decode()
-            assert right in source
-            edited = source.replace(right, wrong).encode()
-            request = Request(Submission(name, {**files, stage.file_name: edited}), (stage,), 1)
+        for name, (wrong, _) in CASES.items():
+            edited = source.replace(RIGHT, wrong).encode()
+            request = Request(Submission(name, {**files, STAGE.file_name: edited}), (STAGE,), 1)
             found[name] = engine.with_place(request, engine.grade(request), 0.0)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.engine.VALUE_SECONDS", 60.0)  # the machine may be busy
-        return with_checks(COURSE, [*COURSE.required(last), last], body)
+        return with_checks(COURSE, [*COURSE.required(STAGE), STAGE], body)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_says_it_if_what_is_kept_makes_the_answer_wrong(
     reports: dict[str, Report], name: str
 ) -> None:
-    expected = CASES[name][3]
-    found = [check.diagnosis for check in reports[name].stages[0].checks if check.diagnosis]
-    assert any(expected in each.text for each in found) if expected else found
-    assert expected or not any(KEEPS in each.text for each in found)
+    expected = CASES[name][1]
+    found = [check.diagnosis.text for check in reports[name].stages[0].checks if check.diagnosis]
+    assert all(any(each in text for text in found) for each in expected), found
+    assert expected or not any(KEEPS in text for text in found)
