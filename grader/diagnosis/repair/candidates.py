@@ -110,6 +110,8 @@ class Candidates:
         There are none if what fails first passes by itself: then it would pass with any edit.
         """
         reruns = self._reruns
+        if not self._sources:
+            return []
         if self._passes_unedited():
             if self._submission == reruns.submission:
                 return []
