@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -11,6 +11,7 @@ from grader.diagnosis.comparison.replies import answer_of, equal
 from grader.run.answers import Answers
 from grader.run.facts import CaseFact, Exchange
 from grader.run.failures import AnswerError
+from grader.run.worker.wire import Frame
 from grader.types.report import Diagnosis
 
 _KEEPS = "your code keeps something from one call to the next. Look at what it stores."
@@ -34,12 +35,25 @@ def kept(
     step = next((s for s in against_solution(fact, solution, Replays()) if s.deviates), None)
     if step is None or step.solution.error is not None or not _is_call(step.exchange):
         return None
-    before = list(takewhile(lambda each: each is not step.exchange, fact.exchanges))
-    needed = [each for each in before if not _is_call(each)]
-    if len(needed) == len(before):
+    before = [each.request for each in takewhile(lambda e: e is not step.exchange, fact.exchanges)]
+    calls = [_is_call(each) for each in fact.exchanges[: len(before)]]
+    if not any(calls):
         return None
-    is_told = _is_right(step, needed, fresh()) and not _is_right(step, before, fresh())
+    needed = _without([*before, step.exchange.request], [*calls, False])
+    is_told = _is_right(step, needed, fresh()) and not _is_right(
+        step, [*before, step.exchange.request], fresh()
+    )
     return _KEPT if is_told else None
+
+
+def _without(requests: Sequence[Frame], are_left_out: Sequence[bool]) -> Iterator[Frame]:
+    """The other requests; what such a request does first, as eval(), the next one does."""
+    first: list[Any] = []
+    for request, is_left_out in zip(requests, are_left_out, strict=True):
+        first += request.header.get("before", ())
+        if not is_left_out:
+            yield Frame({**request.header, "before": first}, request.data)
+            first = []
 
 
 def _is_call(exchange: Exchange) -> bool:
@@ -51,13 +65,12 @@ def _is_call(exchange: Exchange) -> bool:
     return exchange.reply.handle is None and not request.target.get("method")
 
 
-def _is_right(step: Step, before: Sequence[Exchange], answers: Answers) -> bool:
-    """Whether the worker gives the solution's answer to a request after these others."""
+def _is_right(step: Step, requests: Iterable[Frame], answers: Answers) -> bool:
+    """Whether the worker gives the solution's answer to the last of these requests."""
     try:
         answers.begin()
-        for each in before:
-            answers.answer(each.request)
-        reply = answers.answer(step.exchange.request)
+        for request in requests:
+            reply = answers.answer(request)
     except AnswerError:
         return False
     finally:

@@ -13,7 +13,7 @@ from grader.types.report import Report
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
 
-STAGE = COURSE.stage("scaled_scores")
+STAGE, MODULE = COURSE.stage("scaled_scores"), COURSE.stage("causal_self_attention")
 RIGHT = "    return q @ keys / math.sqrt(d_k)"
 COUNTED = "    scaled_scores.calls = getattr(scaled_scores, 'calls', -1) + 1\n"
 KEEPS = "your code keeps something from one call to the next"
@@ -33,6 +33,10 @@ CASES = {
 }
 
 
+# eval() comes with the first call, and must not be left out with it.
+IN_EVALUATION = "        return output if self.training else output.flip(-1).abs() + 0.3"
+
+
 @pytest.fixture(scope="module")
 def reports(interpreter: Interpreter) -> dict[str, Report]:
     """The report on each case; no time is spent on a repair."""
@@ -46,11 +50,15 @@ def reports(interpreter: Interpreter) -> dict[str, Report]:
             edited = source.replace(RIGHT, wrong).encode()
             request = Request(Submission(name, {**files, STAGE.file_name: edited}), (STAGE,), 1)
             found[name] = engine.with_place(request, engine.grade(request), 0.0)
+        wrong = files[MODULE.file_name].decode().replace("        return output", IN_EVALUATION)
+        submission = Submission("mode", {**files, MODULE.file_name: wrong.encode()})
+        request = Request(submission, (MODULE,), 1)
+        found["mode"] = engine.with_place(request, engine.grade(request), 0.0)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.engine.VALUE_SECONDS", 60.0)  # the machine may be busy
-        return with_checks(COURSE, [*COURSE.required(STAGE), STAGE], body)
+        return with_checks(COURSE, [*COURSE.required(MODULE), MODULE], body)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -61,3 +69,8 @@ def test_a_report_says_it_if_what_is_kept_makes_the_answer_wrong(
     found = [check.diagnosis.text for check in reports[name].stages[0].checks if check.diagnosis]
     assert all(any(each in text for text in found) for each in expected), found
     assert expected or not any(KEEPS in text for text in found)
+
+
+def test_what_is_wrong_in_evaluation_mode_alone_keeps_nothing(reports: dict[str, Report]) -> None:
+    found = [check.diagnosis.text for check in reports["mode"].stages[0].checks if check.diagnosis]
+    assert found and not any(KEEPS in text for text in found)
