@@ -155,10 +155,11 @@ class _There:
         seen = numpy.isfinite(value.array) & numpy.isfinite(got)
         most = numpy.abs(got - value.array)[seen].max()
         where = f"In {made.where}, your" if made.where else "Your"
-        so_far = f"{self.right(code)[0]}. What comes next" if self.reached else "First"
+        first = "The answer begins with"
+        so_far = f"{self.right(code)[0]}. What comes next:" if self.reached else first
         return _told(
             value.name,
-            f"{so_far}: {value.shown}. {where} numbers are nearly these, but differ by up to "
+            f"{so_far} {value.shown}. {where} numbers are nearly these, but differ by up to "
             f"{most:.2g}: look for a small number that does not belong there, or a coarser dtype.",
         )
 
