@@ -695,8 +695,8 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     ),
     "a check that catches its own failure": (
         lambda c: [append(c, CHECKS, TRIES), change(c, CHECKS, "points(2)", "points(1)")],
-        f"{CHECKS}:29: roughness.more passes on the original stub",
-        f"{CHECKS}:29: roughness.more passes for any answer: compare all values",
+        f"{CHECKS}:28: roughness.more passes on the original stub",
+        f"{CHECKS}:28: roughness.more passes for any answer: compare all values",
     ),
     "an accepted answer that cannot be imported": (
         appended(ACCEPTED, "\nnonsense\n"),
