@@ -362,9 +362,9 @@ class Engine:
         if gave_up:
             said = _NO_PLACE.format(slug=slug, seconds=seconds)
             report = replace(report, notes=(*report.notes, said))
-        return self._with_first_wrong(reruns, report, min(VALUE_SECONDS, left - seconds))
+        return self._with_rerun(reruns, report, min(VALUE_SECONDS, left - seconds))
 
-    def _with_first_wrong(self, reruns: Reruns, report: Report, seconds: float) -> Report:
+    def _with_rerun(self, reruns: Reruns, report: Report, seconds: float) -> Report:
         """The report with what a rerun shows of each failing check without a diagnosis.
 
         A student's copy has no solutions to compare with.
@@ -376,7 +376,7 @@ class Engine:
         from grader.diagnosis.comparison.values.recording import (
             Recordings,
             unexplained,
-            with_first_wrong,
+            with_diagnoses,
         )
 
         checks = unexplained(_result_of(report, stage.slug))
@@ -384,10 +384,10 @@ class Engine:
             return report
         recordings = self._looking = Recordings(reruns, self._unnamed[stage.slug], Budget(seconds))
         try:
-            found = recordings.first_wrong(checks, known.ways, solution)
+            found = recordings.diagnoses(checks, known.ways, solution)
         finally:
             self._looking = None
-        return _with_stage(report, stage.slug, lambda result: with_first_wrong(result, found))
+        return _with_stage(report, stage.slug, lambda result: with_diagnoses(result, found))
 
 
 def _with_stage(report: Report, slug: str, changed: Callable[[StageResult], StageResult]) -> Report:

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 from grader.diagnosis.repair.edits import MODULES
 from grader.diagnosis.repair.edits.edit import Edit
-from grader.diagnosis.reruns import Reruns
+from grader.diagnosis.reruns import Cancellable, Reruns
 from grader.read.stubs import parameters, read_stub
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
 from grader.run.cells import needed
 from grader.run.facts import FINE, Case, CaseFact, Ending, StageFacts
-from grader.run.failures import Cancelled
 from grader.run.importing import Import
 from grader.run.reader import Reader, SourceReader, sent_along
 from grader.run.sources import all_sources
@@ -30,7 +29,7 @@ _FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
 _FAILED = (Ending.WRONG, Ending.RAISED)
 
 
-class Candidates:
+class Candidates(Cancellable):
     """Edited versions of one submission that fails one stage.
 
     All first looks share one worker, so a wrong candidate can only spoil the looks after it:
@@ -72,19 +71,10 @@ class Candidates:
             if fact.case.check not in cause and fact.ending in _FAILED:
                 self._others.setdefault(fact.case.check, []).append(fact.case)
         self._worker: Worker | None = None
-        self._running: WorkerAnswers | None = None
-        self._is_cancelled = False
-
-    def cancel(self) -> None:
-        """From another thread: end what is under way; it raises Cancelled soon."""
-        self._is_cancelled = True
-        if (running := self._running) is not None:
-            running.abort()
 
     def has_time(self) -> bool:
         """Whether another candidate may run. Raises Cancelled after `cancel`."""
-        if self._is_cancelled:
-            raise Cancelled
+        self.go_on()
         return not self._budget.is_spent
 
     def text(self, source: str) -> str:
@@ -177,8 +167,8 @@ class Candidates:
     def _answers(self, edit: Edit, budget: Budget, worker: Worker | None = None) -> WorkerAnswers:
         runs, submission = self._reruns, self._edited(edit)
         importing = Import(runs.course, runs.stage, submission)
-        self._running = WorkerAnswers(runs.interpreter, importing, budget=budget, worker=worker)
-        return self._running
+        answers = WorkerAnswers(runs.interpreter, importing, budget=budget, worker=worker)
+        return self.begun(answers)
 
     def _edited(self, edit: Edit) -> Submission:
         text = edit.applied(self._sources[edit.source])

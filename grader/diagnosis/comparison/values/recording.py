@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grader.diagnosis.comparison.replay import Replays, Step, against_solution
 from grader.diagnosis.comparison.replies import arrays, equal, room, wide
 from grader.diagnosis.comparison.symptoms import CHANGED, LACKING
 from grader.diagnosis.comparison.values.alone import KEPT_BETWEEN_CHECKS, kept
-from grader.diagnosis.reruns import Reruns
+from grader.diagnosis.reruns import AnswersOfWorker, Cancellable, Reruns
 from grader.misconceptions import Value, Way
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
@@ -57,11 +57,8 @@ class RecordingAnswers(WorkerAnswers):
         return reply
 
 
-AnswersOfWorker = TypeVar("AnswersOfWorker", bound=WorkerAnswers)
-
-
-class Recordings:
-    """What is the first wrong value in each failing check of a stage that has no diagnosis."""
+class Recordings(Cancellable):
+    """Why failing checks without a diagnosis fail, as a run of each by itself shows it."""
 
     def __init__(
         self,
@@ -75,24 +72,12 @@ class Recordings:
         sources = all_sources(reruns.submission)
         self._lines = {name: text.count("\n") + 1 for name, text in sources}
         self._import = Import(reruns.course, reruns.stage, reruns.submission)
-        self._running: WorkerAnswers | None = None
-        self._is_cancelled = False
-
-    def cancel(self) -> None:
-        """From another thread: end what is under way; it raises Cancelled soon."""
-        self._is_cancelled = True
-        if (running := self._running) is not None:
-            running.abort()
 
     def _fresh(self, kind: type[AnswersOfWorker]) -> AnswersOfWorker:
         """The answers of a new worker, which has run nothing. Raises Cancelled after `cancel`."""
-        if self._is_cancelled:
-            raise Cancelled
-        answers = kind(self._reruns.interpreter, self._import, budget=self._budget)
-        self._running = answers
-        return answers
+        return self.begun(kind(self._reruns.interpreter, self._import, budget=self._budget))
 
-    def first_wrong(
+    def diagnoses(
         self, checks: Sequence[str], ways: Sequence[Way], solution: Callable[[str], Any]
     ) -> dict[str, Diagnosis]:
         """The diagnosis of each of these checks that has one. Raises Cancelled."""
@@ -101,17 +86,16 @@ class Recordings:
             if fact.ending in (Ending.WRONG, Ending.RAISED) and fact.case.check in checks:
                 failing.setdefault(fact.case.check, []).append(fact)
         found: dict[str, Diagnosis] = {}
-        raised: dict[str, Diagnosis | None] = {}  # by the way in which a check fails
-        tried = 0
+        tried: dict[str, Diagnosis | None] = {}
         for check, facts in failing.items():
             fact = max(facts, key=_distinct_sizes)
-            way = fact.way if fact.ending is Ending.RAISED else ""
-            if not way or way not in raised:
-                if self._budget.is_spent or tried == _CHECKS:
+            # One of all that end in the same exception will do.
+            way = (fact.way if fact.ending is Ending.RAISED else "") or check
+            if way not in tried:
+                if self._budget.is_spent or len(tried) == _CHECKS:
                     break
-                tried += 1
-                raised[way] = self._told(fact, ways, solution)
-            told = raised[way]
+                tried[way] = self._told(fact, ways, solution)
+            told = tried[way]
             if told is not None:
                 found[check] = told
         return found
@@ -303,7 +287,7 @@ def is_answer(values: Sequence[Right], answer: Any) -> bool:
     )
 
 
-def with_first_wrong(stage: StageResult, found: dict[str, Diagnosis]) -> StageResult:
+def with_diagnoses(stage: StageResult, found: dict[str, Diagnosis]) -> StageResult:
     """The stage's verdict with the diagnosis of each check that had none, or behind its symptom."""
 
     def told(check: CheckResult) -> CheckResult:
