@@ -569,8 +569,8 @@ def _name(dtype: object) -> str:
 
 
 def _told(rtol: float, atol: float) -> str:
-    """A tolerance as an author writes it, the relative part first."""
-    return f"{rtol:g}, {atol:g}"
+    """A tolerance as an author writes it."""
+    return f"rtol={rtol:g}, atol={atol:g}"
 
 
 def _builtin_name(error: Exception) -> str | None:

@@ -23,7 +23,7 @@ def facts(*compared: Comparison, check: str = "s.c", ending: Ending = Ending.PAS
     return StageFacts((), (fact,))
 
 
-def close(share: float, tolerance: str = "0.1, 0", is_usual: bool = False) -> Comparison:
+def close(share: float, tolerance: str = "rtol=0.1, atol=0", is_usual: bool = False) -> Comparison:
     return Comparison("close", tolerance, share, is_usual)
 
 
@@ -38,7 +38,7 @@ def room(right: float, *wrong: float, is_usual: bool = False) -> ToleranceProof:
 def test_the_largest_of_each_tolerance_counts() -> None:
     found = shares(facts(close(0.1), close(0.3), close(0.2, "1, 0")))
     assert {(spot.tolerance, one.share) for spot, one in found.items()} == {
-        ("0.1, 0", 0.3),
+        ("rtol=0.1, atol=0", 0.3),
         ("1, 0", 0.2),
     }
 
@@ -70,7 +70,7 @@ def test_the_nearest_wrong_one_exceeds_the_tolerance_by_finite_numbers() -> None
 )
 def test_too_little_room_is_a_problem(proof: ToleranceProof, told: str) -> None:
     [problem] = tolerance_problems([proof])
-    assert told in problem and problem.startswith("s.c: the tolerance 0.1, 0 is ")
+    assert told in problem and problem.startswith("s.c: the tolerance rtol=0.1, atol=0 is ")
 
 
 def test_a_wrong_answer_far_beyond_a_tolerance_is_not_hardly_beyond_it() -> None:

@@ -604,7 +604,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     ),
     "a wide tolerance": (
         appended(MISTAKES, NEAR),
-        "the tolerance 1e-09, 1e-10 is wide: nearly is hardly beyond it, and no other",
+        "the tolerance rtol=1e-09, atol=1e-10 is wide: nearly is hardly beyond it, and no other",
     ),
     "a far too wide tolerance": (
         lambda c: [
@@ -613,8 +613,8 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         ],
         "rough_from_the_first and 2 more: a wrong result goes unnoticed in roughness.values: com",
         "roughness.values passes for any answer: compare all values with a reference, for inputs",
-        "the tolerance 1e-09, 1e+06 is wide: right answers use 0 of it, and no misconc",
-        "the tolerance 0, 1e+06 is wide: right answers use 0 of it, and no misconception",
+        "the tolerance rtol=1e-09, atol=1e+06 is wide: right answers use 0 of it, and no misconc",
+        "the tolerance rtol=0, atol=1e+06 is wide: right answers use 0 of it, and no misconception",
     ),
     "too few accepted answers": (
         lambda c: (c.root / "tests/accepted/roughness/by_index.py").unlink(),
