@@ -253,7 +253,7 @@ def test_the_largest_difference_is_noted_in_tolerances(make: Make) -> None:
     with comparisons() as noted:
         expect_close(make([1.0, 2.0]), make([1.0, 2.05]), axes="n", rtol=0.0, atol=0.1)
     [one] = noted
-    assert (one.kind, one.tolerance, one.is_usual) == ("close", "0, 0.1", False)
+    assert (one.kind, one.tolerance, one.is_usual) == ("close", "rtol=0, atol=0.1", False)
     assert one.share == pytest.approx(0.5, rel=1e-5)
 
 

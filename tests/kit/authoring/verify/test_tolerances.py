@@ -36,10 +36,10 @@ def room(right: float, *wrong: float, is_usual: bool = False) -> ToleranceProof:
 
 
 def test_the_largest_of_each_tolerance_counts() -> None:
-    found = shares(facts(close(0.1), close(0.3), close(0.2, "1, 0")))
+    found = shares(facts(close(0.1), close(0.3), close(0.2, "rtol=1, atol=0")))
     assert {(spot.tolerance, one.share) for spot, one in found.items()} == {
         ("rtol=0.1, atol=0", 0.3),
-        ("1, 0", 0.2),
+        ("rtol=1, atol=0", 0.2),
     }
 
 

@@ -221,7 +221,7 @@ def test_a_sound_course_is_proven_whole(course: Course) -> None:
     values = next(check for check in first.checks if check.id == "moving_average.values")
     assert "average_sum" in values.catches and values.seconds > 0
     [room] = first.tolerances
-    assert (room.check, room.tolerance) == ("moving_average.values", "1e-09, 1e-10")
+    assert (room.check, room.tolerance) == ("moving_average.values", "rtol=1e-09, atol=1e-10")
     assert 0 < room.right < 0.01 and room.wrong is not None and room.wrong > 1e6
     assert second.notes == () == bonus.notes
 
