@@ -93,14 +93,29 @@ def without_assertions(source: str, check: str) -> str:
     return ast.unparse(tree)
 
 
-def blunted(course: Course, slug: str) -> Iterator[str]:
-    """Each check of a stage, which asserts nothing until the next one comes."""
-    one = course.stage(slug)
-    whole = one.check_file.read_text(encoding="utf-8")
+def blunted(
+    course: Course, slug: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[str, StageTrials]]:
+    """Each check of a stage, and the trials when it asserts nothing.
+
+    To save time, nothing is tried but what no other check finds, or what it is to find.
+    """
+    stage = course.stage(slug)
+    needed = tried(course, slug, needed=True)
+    assert needed.is_sound
+    whole = stage.check_file.read_text(encoding="utf-8")
+    overlaps = read_records(stage).overlaps
     for check in re.findall(r"^def test_(\w+)", whole, re.MULTILINE):
-        one.check_file.write_text(without_assertions(whole, check), encoding="utf-8")
-        yield check
-    one.check_file.write_text(whole, encoding="utf-8")
+        (need,) = (need for need in needed.needs if need.check == f"{slug}.{check}")
+        few = {*need.only, *getattr(overlaps.get(check), "catches", ())}
+        stage.check_file.write_text(without_assertions(whole, check), encoding="utf-8")
+        with monkeypatch.context() as patch:
+            for kind in (mutants_of, read_misconceptions):
+                chosen = tuple(each for each in kind(stage) if each.id in few)
+                name = f"grader.authoring.mutants.survivors.{kind.__name__}"
+                patch.setattr(name, lambda _, chosen=chosen: chosen)
+            yield check, tried(course, slug)
+    stage.check_file.write_text(whole, encoding="utf-8")
 
 
 def lives(trials: StageTrials, check: str) -> set[str]:
@@ -111,11 +126,12 @@ def lives(trials: StageTrials, check: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(course: Course) -> None:
+def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     count = 0
     for stage in course.stages:
-        for check in blunted(course, stage.slug):
-            trials = tried(course, stage.slug)
+        for check, trials in blunted(course, stage.slug, monkeypatch):
             count += 1
             assert lives(trials, check) and not trials.is_sound, (stage.slug, check)
             blunt = f": {stage.slug}.{check} catches no mutant and no misconception: sharpen"
@@ -125,24 +141,10 @@ def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(course: Cour
 
 @pytest.mark.slow
 def test_of_a_stage_of_the_kits_course_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slug = "concat_heads"
     left_out = shutil.ignore_patterns("__pycache__", ".*", "kit", "*.egg-info")
     shutil.copytree(ROOT, tmp_path / "copy", ignore=left_out)
     course = read_course(tmp_path / "copy" / "course.toml")
-    stage = course.stage(slug)
-    whole = tried(course, slug, needed=True)
-    assert whole.is_sound
-    for check in blunted(course, slug):
-        (need,) = (need for need in whole.needs if need.check == f"{slug}.{check}")
-        # To save time, nothing is tried but what no other check finds, or what it is to find.
-        few = {*need.only, *getattr(read_records(stage).overlaps.get(check), "catches", ())}
-        for kind in (mutants_of, read_misconceptions):
-            chosen = tuple(each for each in kind(stage) if each.id in few)
-            monkeypatch.setattr(
-                f"grader.authoring.mutants.survivors.{kind.__name__}",
-                lambda _, chosen=chosen: chosen,
-            )
-        trials = tried(course, slug)
+    for check, trials in blunted(course, "concat_heads", monkeypatch):
         assert lives(trials, check) and not trials.is_sound, check
 
 
