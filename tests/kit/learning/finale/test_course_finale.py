@@ -1,6 +1,6 @@
 """The course's finale: what the solution's module learns, and what each missing part does.
 
-The margins were measured over seeds 1 to 8 (copying) and 1 to 3 (novel).
+The margins of copying were measured over seeds 1 to 8.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ PROGRAMS = {program.name: program for program in all_programs(COURSE)}
 SHARPNESS = "largest weight of a row at the start"
 UNSEEN = "loss in text it has not seen"
 FIRST, SECOND = "loss in the first word", "loss in the second word"
-COPYING_SEEDS = (1, 2, 3)
 
 
 # --- a few steps, in this process ---------------------------------------------------------------
@@ -87,21 +86,20 @@ def test_without_the_scale_the_softmax_is_sharp_from_the_start(classes: dict[str
 # --- the whole of it, in the worker -------------------------------------------------------------
 
 
-def trained(room: Studio, program: Program, seed: int, without: str) -> tuple[Run, str]:
+def trained(room: Studio, program: Program, without: str) -> tuple[Run, str]:
     """A training to its end, and what it writes then."""
     submission, samples = read_submission(ROOT / "solutions"), []
-    with room.trainee(program, submission, seed, without) as trainee:
+    with room.trainee(program, submission, 1, without) as trainee:
         run = train(trainee, program, without, lambda moment: samples.append(moment.sample))
     assert run.is_whole
     return run, samples[-1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", COPYING_SEEDS)
-def test_a_head_learns_to_copy_and_each_missing_part_shows(seed: int) -> None:
+def test_a_head_learns_to_copy_and_each_missing_part_shows() -> None:
     program = PROGRAMS["copying"]
     with studio(COURSE, "cpu") as room:
-        runs = {part: trained(room, program, seed, part) for part in ("", *program.without)}
+        runs = {part: trained(room, program, part) for part in ("", *program.without)}
     right, written = runs[""]
     assert right.scores[SECOND] < 0.12  # 0.04 to 0.08
     assert right.scores[FIRST] > 3.1  # it cannot be known: 3.18 is the least possible
@@ -118,14 +116,14 @@ def test_a_head_learns_to_copy_and_each_missing_part_shows(seed: int) -> None:
 
 @pytest.mark.slow
 def test_the_novel_is_learnt_below_the_bigram_and_each_missing_part_shows() -> None:
-    program = PROGRAMS["novel"]
+    third = replace(PROGRAMS["novel"], steps=400)
     with studio(COURSE, "cpu") as room:
-        right, _ = trained(room, program, 1, "")
-        mask, rubbish = trained(room, replace(program, steps=300), 1, "mask")  # a quarter will do
-        scaling, _ = trained(room, program, 1, "scaling")
-    assert right.scores[UNSEEN] < 1.95 < right.guides["letter pairs"] - 0.4  # 1.74 to 1.77
+        right, _ = trained(room, third, "")
+        mask, rubbish = trained(room, replace(third, steps=300), "mask")
+        scaling, _ = trained(room, third, "scaling")
+    assert right.scores[UNSEEN] < 2.2 < right.guides["letter pairs"] - 0.2  # 2.12; 1.75 in the end
     assert mask.scores[UNSEEN] < 0.2  # 0.060; 0.044 in the end
-    assert scaling.scores[UNSEEN] > right.scores[UNSEEN] + 0.03  # 0.056 to 0.106 more
+    assert scaling.scores[UNSEEN] > right.scores[UNSEEN] + 0.03  # 0.101; 0.056 in the end
     assert scaling.scores[SHARPNESS] > 2 * right.scores[SHARPNESS]
-    known = set(program.text.split())
+    known = set(third.text.split())
     assert sum(word in known for word in rubbish.split()) < 0.6 * len(rubbish.split())
