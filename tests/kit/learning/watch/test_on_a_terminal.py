@@ -220,7 +220,7 @@ def test_killed_at_any_moment_progress_stays_readable_and_never_sinks(
     usual = until(wrong, lambda seconds: best() > 0 or seconds > LONGEST)
     before = best()
     assert 0 < before < 6
-    for number in range(25):  # in a write they are killed in read/test_progress.py
+    for number in range(10):  # in a write they are killed in read/test_progress.py
         moment = usual * random.uniform(0.6, 1.2)  # before, it only imports
         until(right if number % 2 else wrong, lambda seconds, moment=moment: seconds > moment)
         now = best()
