@@ -23,7 +23,7 @@ from tests.kit.fuzz.readers import Reader
 READERS = readers.READERS | worker.READERS
 CORPUS = Path(__file__).parent / "corpus"
 KEPT = sorted(file for file in CORPUS.rglob("*") if file.is_file())
-QUICK, LONG = 8, 500  # inputs of one reader
+QUICK, LONG = 8, 150  # inputs of one reader
 ASKED_FOR = os.environ.get("FUZZ_EXAMPLES")  # so many, and others each time
 CPU_SECONDS = 5.0  # of this process for one input, which takes milliseconds
 WALL_SECONDS = 60.0  # an input that takes longer has no end
