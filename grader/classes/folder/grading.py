@@ -18,14 +18,9 @@ from grader.judge.verdict import judge_refused
 from grader.read.renamed import with_present_names
 from grader.run.lanes import LaneLost, can_fork
 from grader.types.course import Assignment, Course, Stage
-from grader.types.errors import KitError
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
 
-UNSURE = (
-    "{student}: an older version of the kit stored this answer under a short digest that two "
-    "answers may share: rerun `grade class SUBMISSIONS --out DIR`"
-)
 _LOST = "The grader failed twice on this submission ({why}): set these points by hand."
 
 
@@ -93,8 +88,8 @@ class FolderClass:
     def regrade(self, grader: Grader, tell: Callable[[bool], None]) -> None:
         """Regrade, each with its own seed, the submissions that `affected` lists.
 
-        The new verdicts are proposals until the ledger accepts them. Raises KitError for an answer
-        that the ledger cannot identify for certain, and whatever `grader` raises.
+        The new verdicts are proposals until the ledger accepts them. Raises whatever `grader`
+        raises.
         """
 
         def jobs() -> Iterator[Job]:
@@ -103,10 +98,7 @@ class FolderClass:
                 if before is not None and before.version == self.version:
                     tell(False)
                     continue
-                submission = self.ledger.submission(entry.record.content, entry.student)
-                if submission is None:
-                    raise KitError(UNSURE.format(student=entry.student))
-                job = Job(entry.record, submission, entry.seed)
+                job = Job(entry.record, self.ledger.submission(entry), entry.seed)
                 if self._is_known(job, proposed=True):
                     tell(True)
                 else:

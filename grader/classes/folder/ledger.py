@@ -43,8 +43,6 @@ CREATE INDEX by_student ON verdicts (student, number);
 CREATE INDEX by_content ON verdicts (content);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-# The statement that upgrades a ledger of this format to the next one.
-_NEXT = {1: "ALTER TABLE verdicts ADD COLUMN submitted TEXT NOT NULL DEFAULT ''"}
 _SELECT = (
     "SELECT v.number, v.student, v.content, v.notes, w.engine, w.stages, v.seed, v.device, "
     "v.report, v.run_notes, v.at, v.seconds, v.is_lost, v.submitted "
@@ -134,21 +132,16 @@ class Ledger:
         found = self._entries(where, content, version.engine, stages, int(proposed))
         return next(found, None)
 
-    def submission(self, content: str, name: str) -> Submission | None:
-        """The stored submission; None if it was unreadable, or does not match `content`.
-
-        Older versions of the kit stored it under a short digest, which two answers may share.
-        """
+    def submission(self, entry: LedgerEntry) -> Submission:
+        """The submission that a verdict is on, which must have been readable."""
+        content = entry.record.content
+        sql = "SELECT data FROM submissions WHERE content = ?"
         with self._errors():
-            row = self._db.execute(
-                "SELECT data FROM submissions WHERE content = ?", (content,)
-            ).fetchone()
-        if row is None:
-            return None
-        with self._damage(f"the submission of {name}"):
-            found = _unpacked(row[0], name)
-        if content_of(found) != content:
-            return None
+            row = self._db.execute(sql, (content,)).fetchone()
+        with self._damage(f"the submission of {entry.student}"):
+            found = _unpacked(row[0], entry.student)
+            if content_of(found) != content:
+                raise ValueError("it is another submission")
         return with_present_names(found, self._course.stages if self._course else ())
 
     def accept(self) -> None:
@@ -233,10 +226,6 @@ def _prepare(database: sqlite3.Connection, file: Path) -> None:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("BEGIN IMMEDIATE")  # another process may be creating the tables
         found = _format_of(database)
-        while found in _NEXT:
-            database.execute(_NEXT[found])
-            found += 1
-            database.execute(f"PRAGMA user_version = {found}")
         if found == _FORMAT:
             database.commit()
             return

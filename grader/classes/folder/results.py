@@ -135,15 +135,15 @@ def _similar(args: argparse.Namespace, ledger: Ledger, assignment: Assignment) -
     """The answers that are more alike than the stages themselves explain."""
     given = [Given(stage, read_stub(stage), read_solution(stage)) for stage in assignment.stages]
 
-    def again(student: str) -> Submission | None:
+    def again(student: str) -> Submission:
         entry = ledger.latest_of(student)
-        return None if entry is None else ledger.submission(entry.record.content, student)
+        assert entry is not None
+        return ledger.submission(entry)
 
     def submissions() -> Iterator[tuple[str, Submission]]:
         for entry in ledger.latest():
-            submission = ledger.submission(entry.record.content, entry.student)
-            if submission is not None:
-                yield entry.student, submission
+            if not entry.is_refused:
+                yield entry.student, ledger.submission(entry)
 
     with status_line(args) as tell:
         tell("comparing the answers")

@@ -48,11 +48,9 @@ def look_for_examples(engine: Engine, ledger: Ledger, course: Course, version: V
     for group in _commonest(ledger)[:_LOOKED_AT]:
         first, key = group.first, _key(group)
         is_due = len(group.students) >= _FEWEST and first.version == version
-        if not is_due or ledger.fact(key) is not None:
-            continue
-        submission = ledger.submission(first.record.content, first.student)
-        if submission is not None:  # None: an older version of the kit stored it
-            wanted[key] = Request(submission, (course.stage(group.slug),), first.seed)
+        if is_due and ledger.fact(key) is None:
+            stages = (course.stage(group.slug),)
+            wanted[key] = Request(ledger.submission(first), stages, first.seed)
     if not wanted or not can_fork(engine.device):
         return
 

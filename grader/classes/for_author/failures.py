@@ -81,11 +81,9 @@ def _seen(number: int, group: _Group, ledger: Ledger) -> Seen:
 def _codes(group: _Group, ledger: Ledger, entry: str, name: str) -> Iterator[str]:
     """The code of each different answer of a group."""
     contents = {each.record.content: each for each in group.entries}
-    for content, each in contents.items():
-        submission = ledger.submission(content, each.student)
-        if submission is not None:
-            sources = [text for _, text in stage_sources(submission, group.stage)]
-            yield wrong_code(sources[::-1], entry, name, each.student)  # in their own order
+    for each in contents.values():
+        sources = [text for _, text in stage_sources(ledger.submission(each), group.stage)]
+        yield wrong_code(sources[::-1], entry, name, each.student)  # in their own order
 
 
 def _words(reason: Reason) -> str:

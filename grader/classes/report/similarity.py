@@ -57,7 +57,7 @@ class Given:
 def similar(
     given: Sequence[Given],
     submissions: Iterable[tuple[str, Submission]],
-    again: Callable[[str], Submission | None],
+    again: Callable[[str], Submission],
 ) -> Similar:
     """Find the similar answers of these students, stage by stage.
 
@@ -113,10 +113,8 @@ class _Answers:
         usual = self._usual(rare)
         return [_text(codes[~_covered(codes, usual)]) for codes in map(_codes, self.codes)]
 
-    def excerpt(self, submission: Submission | None, rare: int) -> str:
+    def excerpt(self, submission: Submission, rare: int) -> str:
         """The lines of an answer with rare code."""
-        if submission is None:
-            return ""
         source = self._source(submission)
         tokens = self._own(source)
         covered = _covered(self._letters(tokens), self._usual(rare))

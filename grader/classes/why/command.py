@@ -6,7 +6,6 @@ import argparse
 import shlex
 
 from grader.classes.folder.counted import late_of
-from grader.classes.folder.grading import UNSURE
 from grader.classes.folder.ledger import open_ledger
 from grader.classes.folder.results import file_names
 from grader.classes.folder.settings import assignment_of, expect_course, limited
@@ -52,15 +51,14 @@ def why(args: argparse.Namespace, course: Course) -> int:
             raise KitError(f"--why {student}: no such student here; {close_name(student, known)}")
         last = entries[-1]
         course = limited(args, course, ledger)
-        submission = ledger.submission(last.record.content, last.student)
+        has_report = last.report is not None and not last.report.refusal
+        submission = ledger.submission(last) if has_report else None
         late = late_of(assignment_of(args, course, ledger), last)
         name = file_names(ledger.students())[last.student]
     stages = graded_stages(course, last, args.what)
     console(args).print(history(entries, [stage.slug for stage in stages], late), end="")
-    if last.report is None or last.report.refusal:
-        return 0
     if submission is None:
-        raise KitError(UNSURE.format(student=student))
+        return 0
     answer = stored(course, entries, stages)
     is_same_version = last.version == read_version(course)
     if is_same_version or args.what:

@@ -29,7 +29,6 @@ _STUDENT = ("student", "student_id")  # names of that column; the second is that
 _OTHER = "The same code gave other results than before: does it use random numbers or the time?"
 _CHANGED = "The course or the kit has changed since; --regrade makes these points count"
 _SAME_NOW = "The course or the kit has changed since, but no points change"
-_UNREADABLE = "the ledger does not have this submission: rerun `grade class SUBMISSIONS --out DIR`"
 
 
 class Verdict(str, Enum):
@@ -200,10 +199,7 @@ def _looked_up(course: Course, ledger: Ledger, number: int, asked: Asked) -> _Jo
         _expect_check(entry.report, stages, asked.stage)
     except KitError as error:
         return Decision(asked, Verdict.CHECK, str(error), entry.seed)
-    submission = ledger.submission(entry.record.content, entry.student)
-    if submission is None:
-        return Decision(asked, Verdict.CHECK, _UNREADABLE, entry.seed)
-    named = replace(submission, name=entry.student)
+    named = replace(ledger.submission(entry), name=entry.student)
     return _Job(number, entry, Request(named, tuple(stages), entry.seed))
 
 

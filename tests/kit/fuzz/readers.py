@@ -265,7 +265,7 @@ def _ledger(data: bytes, folder: Path) -> list[LedgerEntry]:
     _file(folder, LEDGER, data)
     with open_ledger(folder, create=False) as ledger:
         for entry in [*ledger.latest(), *ledger.proposed()]:
-            ledger.submission(entry.record.content, entry.student)
+            ledger.submission(entry)
         ledger.students(), ledger.fact("seed"), ledger.same("c", VERSION)
         ledger.add(replace(ENTRY, seed=8), None, proposed=True)
         ledger.accept()

@@ -214,32 +214,6 @@ def test_the_same_answers_are_graded_once(course: Path, submissions: Path, tmp_p
     assert seconds["cas"] > 0 and seconds["dan"] == 0
 
 
-def make_old(out: Path, honest: str, junk: str) -> None:
-    """What an older version kept: short digests, and two answers that share one."""
-    with sqlite3.connect(out / FILE) as database:
-        for table in ("submissions", "verdicts"):
-            database.execute(f"UPDATE {table} SET content = substr(content, 1, 16)")
-        (same,) = database.execute(
-            "SELECT content, report FROM verdicts WHERE student = ?", (honest,)
-        )
-        database.execute(
-            "UPDATE verdicts SET content = ?, report = ? WHERE student = ?", (*same, junk)
-        )
-
-
-def test_what_an_older_version_kept_under_a_short_digest_is_graded_again(
-    course: Path, results: Path, submissions: Path, say: Say
-) -> None:
-    make_old(results, honest="ann", junk="bob")
-    change_check(course, 'what="the average"', 'what="the mean"')
-    for words in (["--regrade", "--yes"], ["--why", "bob"]):
-        code, _, error = say(*class_of(course, results), *words)
-        assert code == 2 and "rerun `grade class SUBMISSIONS --out DIR`" in error
-    assert grade_class(course, results, submissions) == 0
-    assert scores(results) == SCORES
-    assert grade_class(course, results, "--regrade") == 0
-
-
 def change_check(course: Path, old: str, new: str) -> None:
     edit(course / "tests" / "checks" / "test_moving_average.py", old, new)
 
