@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.run.worker.loader import MAGIC, TIMED, without_prompts
+from grader.run.worker.loader import without_magics
 from grader.types.course import Stage
 from grader.types.submission import Submission
 from grader.types.text import imported_modules, is_quick_to_parse
@@ -131,36 +131,47 @@ def _given_attributes(tree: ast.AST) -> Iterator[str]:
             yield node.name
 
 
-def source_of(submission: Submission, stage: Stage, entries: Set[str], files: Set[str]) -> str:
-    """The source of one stage; "" if there is none or if it is too long.
+def source_of(
+    submission: Submission, stage: Stage, entries: Set[str], files: Set[str]
+) -> tuple[str, bool]:
+    """The source of one stage, and whether Python may run code for the stage that is not in it.
 
-    `entries` are the names of all entry points of the course, `files` those of its stages' files.
+    The source is "" if there is none or if it is too long. `entries` are the names of all entry
+    points of the course, `files` those of its stages' files.
     """
     if submission.cells is not None:
-        cells = () if _are_long(submission.cells) else submission.cells
-        return _definitions(map(_without_magic, cells), stage, entries)
-    if submission.script is not None:
-        source = _text_of_file(submission.files.get(submission.script, b"")) or ""
-        return _definitions([source], stage, entries)
-    read: list[str] = []
-    room = _LARGEST
-    for text in _texts_of(submission, stage, files):
-        if text is not None and len(text) < room and is_quick_to_parse(text):
-            room -= len(text) + 1
-            read.append(text)
-    return "\n".join(read)
-
-
-def hides_code(submission: Submission, stage: Stage, files: Set[str]) -> bool:
-    """Whether Python may run code for the stage that `source_of` leaves out."""
-    if submission.cells is not None:
-        cells = submission.cells
-        return _are_long(cells) or _hides_in(map(_without_magic, cells), stage)
+        if sum(map(len, submission.cells)) > _LARGEST:
+            return "", True
+        cells = [_without_magic(cell) for cell in submission.cells]
+        asked = "|".join(re.escape(entry.name) for entry in stage.entry_points)
+        hides = any(_hides(cell, rf"\b({asked})\b") for cell in cells)
+        return _definitions(cells, stage, entries), hides
     if submission.script is not None:
         texts = [_text_of_file(submission.files.get(submission.script, b""))]
     else:
         texts = _texts_of(submission, stage, files)
-    return None in texts or not _is_read("\n".join(filter(None, texts)))
+    whole = "\n".join(filter(None, texts))
+    hides = None in texts or _hides(whole)
+    if submission.script is not None:
+        return _definitions([whole], stage, entries), hides
+    return whole if _is_short(whole) else "", hides
+
+
+def _hides(text: str, asked: str = "") -> bool:
+    """Whether Python may run code of a text that cannot be compared.
+
+    What Python's parser cannot read may still run as a cell of a notebook, so it hides something if
+    it mentions what is `asked` for, a pattern.
+    """
+    try:
+        if _is_short(text):
+            _parsed(text)
+            return False
+    except SyntaxError:
+        return bool(asked and re.search(asked, text))
+    except UNREADABLE:
+        pass
+    return True
 
 
 def _texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str | None]:
@@ -197,73 +208,21 @@ def _plain_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _are_long(cells: Sequence[str]) -> bool:
-    """Whether a notebook has more code than is read."""
-    return sum(map(len, cells)) > _LARGEST
-
-
 def _is_short(text: str) -> bool:
     return len(text) <= _LARGEST and is_quick_to_parse(text)
-
-
-def _is_read(text: str) -> bool:
-    """Whether the text is compared, or Python does not run it either."""
-    try:
-        if _is_short(text):
-            lines_of(text)
-    except SyntaxError:
-        return True
-    except UNREADABLE:
-        return False
-    return _is_short(text)
-
-
-def _hides_in(sources: Iterable[str], stage: Stage) -> bool:
-    """Whether a cell may define what the stage asks for although Python's parser cannot read it."""
-    names = "|".join(re.escape(entry.name) for entry in stage.entry_points)
-    for source in sources:
-        try:
-            if _is_short(source):
-                _parsed(source)
-                continue
-        except SyntaxError:
-            if re.search(rf"\b({names})\b", source) is None:
-                continue
-        except UNREADABLE:
-            pass
-        return True
-    return False
 
 
 @lru_cache(maxsize=64)  # every stage looks at every cell of a notebook
 def _without_magic(cell: str) -> str:
     """A notebook cell without what only IPython understands, such as prompts and magic lines."""
-    cell = without_prompts(_plain_ends(cell))
-    lines = cell.split("\n")
-    if len(cell) > _LARGEST or not any(map(MAGIC.match, lines)):
-        return cell
-    try:
-        _parsed(cell)
-    except UNREADABLE:
-        return "\n".join(map(_without, lines))
-    return cell
-
-
-def _without(line: str) -> str:
-    """A line, "pass" for a magic; of a statement that is timed, the statement."""
-    if MAGIC.match(line) is None:
-        return line
-    indent = line[: len(line) - len(line.lstrip())]
-    timed = TIMED.match(line)
-    return indent + (timed[1] if timed else "pass" if indent else "")
+    cell = _plain_ends(cell)
+    return without_magics(cell) if _is_short(cell) else cell
 
 
 def _definitions(sources: Iterable[str], stage: Stage, entries: Set[str]) -> str:
     """The definitions of this stage's entry points, and of what they use, from all sources."""
     defined: dict[str, tuple[ast.stmt, str]] = {}
     for source in sources:
-        if len(source) > _LARGEST:
-            continue
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

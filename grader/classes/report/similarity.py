@@ -19,13 +19,7 @@ from textwrap import dedent
 
 import numpy as np
 
-from grader.classes.report.compared_code import (
-    UNREADABLE,
-    Token,
-    hides_code,
-    lines_of,
-    source_of,
-)
+from grader.classes.report.compared_code import UNREADABLE, Token, lines_of, source_of
 from grader.classes.report.types import Alike, Similar
 from grader.types.course import Stage
 from grader.types.submission import Submission
@@ -70,9 +64,8 @@ def similar(
     students, unread = [], []
     for student, submission in submissions:
         students.append(student)
-        for answers in stages:
-            answers.add(submission)
-        if any(answers.hides(submission) for answers in stages):
+        hides = [answers.add(submission) for answers in stages]
+        if any(hides):
             unread.append(student)
     rare = min(max(_FEW, len(students) // 30), _NOT_FEW)
     found: list[Alike] = []
@@ -103,10 +96,13 @@ class _Answers:
         self._stub = Counter(line.words for line in stub)
         self._solution = np.unique(_runs(self._letters(self._own(self.given.solution))))
 
-    def add(self, submission: Submission) -> None:
-        codes = self._letters(self._own(self._source(submission)))
+    def add(self, submission: Submission) -> bool:
+        """Add an answer; returns whether Python may run code for it that is not compared."""
+        source, hides = self._source(submission)
+        codes = self._letters(self._own(source))
         self._runs[np.unique(_runs(codes))] += 1
         self.codes.append(_text(codes))
+        return hides
 
     def left(self, rare: int) -> list[str]:
         """The part of every answer that at most `rare` students wrote."""
@@ -115,7 +111,7 @@ class _Answers:
 
     def excerpt(self, submission: Submission, rare: int) -> str:
         """The lines of an answer with rare code."""
-        source = self._source(submission)
+        source, _ = self._source(submission)
         tokens = self._own(source)
         covered = _covered(self._letters(tokens), self._usual(rare))
         wanted = sorted({t.line for t, usual in zip(tokens, covered, strict=True) if not usual})
@@ -136,11 +132,7 @@ class _Answers:
         usual[self._solution] = True
         return usual
 
-    def hides(self, submission: Submission) -> bool:
-        """Whether Python may run code for this stage that is not compared."""
-        return hides_code(submission, self.given.stage, self.files)
-
-    def _source(self, submission: Submission) -> str:
+    def _source(self, submission: Submission) -> tuple[str, bool]:
         return source_of(submission, self.given.stage, self.entries, self.files)
 
     def _own(self, source: str) -> list[Token]:
