@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from grader.channels.canvas import canvas_import
-from grader.channels.points import PointsImport
+from grader.channels.rosters import (
+    PointsImport,
+    blackboard_import,
+    canvas_import,
+    moodle_import,
+)
 from grader.channels.scores import parse_scores
-from grader.channels.worksheets import blackboard_import, moodle_import
 from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.tables import csv_text
 from grader.command.output import console, short_path, write_file
@@ -125,7 +128,7 @@ def _run(platform: _Platform, args: argparse.Namespace) -> int:
     written = f"Written: {short_path(args.out)}, with {count(done.given, 'score')} in "
     sentences = [f"{written}'{done.column}'. In {name}: {platform.then}."]
     sentences += _listed("No score, so the cell is unchanged:", done.without_score)
-    sentences += _listed(f"{platform.locked} in {name}, so unchanged:", done.excused)
+    sentences += _listed(f"{platform.locked} in {name}, so unchanged:", done.locked)
     sentences += _listed(f"A score, but no such login in {name}:", done.without_student)
     unclear = [f"'{login}'" for login in scores.unclear]
     sentences += _listed("Left out, because they differ only by case or spaces:", unclear)

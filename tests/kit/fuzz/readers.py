@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 from grader.authoring.mutants.record import read_records
 from grader.authoring.mutants.types import Records
-from grader.channels.canvas import canvas_import
-from grader.channels.points import PointsImport
+from grader.channels.rosters import PointsImport, canvas_import
 from grader.channels.scores import Scores, parse_scores
 from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.downloads import read_files
