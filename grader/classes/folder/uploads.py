@@ -41,6 +41,7 @@ _ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$"
 _LONGEST_NAME = 255  # characters of a file's name that may be a stage's: a folder has no longer one
 _ARCHIVES_CAP = 20  # per student
 _NAMED, _NAME_SHOWN = 3, 60  # how many skipped files to name, and how much of each name
+_PY_INSTEAD = "the .py files were"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
         there = Submission(str(folder), {})
     paths = map(folder.joinpath, listed_names(folder))
     archives = [path for path in paths if path.suffix.lower() == ARCHIVE]
-    unopened = _unopened_notes([path.name for path in archives])
+    unopened = _left_out([path.name for path in archives], "other files were")
     upload = chosen(there.files, stages)
     if upload is not None:
         upload = _with_notes(
@@ -81,8 +82,8 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
             raise SubmissionFileError(_without(error, folder)) from None
         return _with_notes(_notebook(data, shown, notebook, others, stages, there.files), unopened)
     if upload is not None:
-        ignored = () if found is None else (found.relative_to(folder).as_posix(), *others)
-        return _with_notes(upload, [*_ignored_notes(ignored), *unopened])
+        ignored = [] if found is None else [found.relative_to(folder).as_posix(), *others]
+        return _with_notes(upload, [*_left_out(ignored, _PY_INSTEAD), *unopened])
     if not archives:
         raise _nothing(stages, notebook, names_in(folder))
     try:
@@ -105,19 +106,23 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
     if upload is None:
         raise _nothing(stages, notebook, [*heap.files, *heap.others])
     notes = [*_twice_notes(heap, sorted(heap.files)), *_hidden_notes(heap.others, heap.files)]
-    return _with_notes(upload, [*notes, *_ignored_notes(sorted(heap.notebooks))])
+    return _with_notes(upload, [*notes, *_left_out(sorted(heap.notebooks), _PY_INSTEAD)])
 
 
 def _with_notes(upload: Upload, notes: Sequence[str]) -> Upload:
     return replace(upload, notes=(*upload.notes, *notes))
 
 
+def _left_out(names: Sequence[str], why: str) -> list[str]:
+    """A sentence that these files, of which it names the first, were not graded, and why."""
+    named = listed([safe_line(name[:_NAME_SHOWN]) for name in names], most=1)
+    return [f"{named} {'were' if names[1:] else 'was'} not graded: {why}."] if names else []
+
+
 def _hidden_notes(names: Iterable[str], files: Container[str]) -> list[str]:
     """A sentence about files that an ending too many keeps from being among the `files`."""
     hidden = [name for name in hidden_names(names) if name.rpartition(".")[0] not in files]
-    named = listed([safe_line(name[:_NAME_SHOWN]) for name in hidden], most=1)
-    were = "were" if hidden[1:] else "was"
-    return [f"{named} {were} not graded: {renaming(hidden)}."] if hidden else []
+    return _left_out(hidden, renaming(hidden))
 
 
 def _twice_notes(heap: Heap, names: Iterable[str]) -> list[str]:
@@ -127,22 +132,6 @@ def _twice_notes(heap: Heap, names: Iterable[str]) -> list[str]:
         return []
     named, place = listed(list(map(safe_line, there)), most=1), safe_line(heap.twice[there[0]])
     return [f"{named} came several times: that of {place} counts."]
-
-
-def _ignored_notes(notebooks: Sequence[str]) -> list[str]:
-    """A sentence about the notebooks that do not count because .py files do."""
-    named = listed(list(map(safe_line, notebooks)), most=1)
-    verb = "were" if notebooks[1:] else "was"
-    return [f"The .py files were graded, so {named} {verb} not."] if named else []
-
-
-def _unopened_notes(archives: Sequence[str]) -> list[str]:
-    """A sentence about archives beside files that count."""
-    if not archives:
-        return []
-    named = listed([safe_line(name[:_NAME_SHOWN]) for name in archives[:_NAMED]])
-    verb = "was" if len(archives) == 1 else "were"
-    return [f"{named} {verb} not opened, because other files were graded."]
 
 
 def link_notes(links: Iterable[str]) -> list[str]:
@@ -201,29 +190,23 @@ def chosen(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> Upload | No
 
 
 def _elsewhere_notes(files: Iterable[str], missing: Iterable[Stage]) -> list[str]:
-    """A sentence for each of the first few `missing` stages whose file is in another folder."""
+    """A sentence about files of these `missing` stages that are in another folder."""
     wanted = {stage.file_name for stage in missing}
     found = {PurePosixPath(path).name: path for path in sorted(files, reverse=True)}
-    return [
-        f"{safe_line(found[name])} is in another folder, so it was not graded: put all files "
-        "into one."
-        for name in sorted(wanted & found.keys())[:_NAMED]
-    ]
+    there = [found[name] for name in sorted(wanted & found.keys())]
+    return _left_out(there, "put all files into one folder")
 
 
 def _version_notes(files: Mapping[str, bytes], folder: str, graded: Iterable[str]) -> list[str]:
-    """A sentence about the first of the other versions of the files in `folder` that count."""
+    """A sentence about the other versions of the files in `folder` that count."""
     paths = {_slug(name): PurePosixPath(folder, name).as_posix() for name in graded}
-    others = [
-        (path, paths[slug])
+    others = {
+        path: paths[slug]
         for path in sorted(files)
         if (slug := _slug(PurePosixPath(path).name)) in paths and files[path] != files[paths[slug]]
-    ]
-    if not others:
-        return []
-    more = f" and {len(others) - 1} more were" if others[1:] else " was"
-    path, instead = map(safe_line, others[0])
-    return [f"{path}{more} not graded, because {instead} was."]
+    }
+    instead = next(iter(others.values()), "")
+    return _left_out(list(others), f"{safe_line(instead)} was")
 
 
 def _named(files: Mapping[str, bytes], stages: tuple[Stage, ...]) -> dict[str, str]:

@@ -352,11 +352,11 @@ def test_a_notebook_beside_py_files_that_count_is_told(tmp_path: Path, packed: b
     answer = f"def {stage.entry_points[0].name}(values): ..."
     written = {stage.file_name: answer, "my work.ipynb": notebook("x = 1")}
     assert notes_on(tmp_path, written, packed) == (
-        "The .py files were graded, so my work.ipynb was not.",
+        "my work.ipynb was not graded: the .py files were.",
     )
     more = {**written, "b.ipynb": notebook("y = 1"), "c.ipynb": "{}"}
     (note,) = notes_on(tmp_path, more, packed)
-    assert note.endswith(" and 2 more were not.")
+    assert note.endswith(" and 2 more were not graded: the .py files were.")
 
 
 @pytest.mark.parametrize("text", ["", "# to do", "print('a test')"])
@@ -369,10 +369,10 @@ def test_a_py_file_without_an_answer_does_not_replace_a_notebook(tmp_path: Path,
 
 @pytest.mark.parametrize("name", [ASSIGNMENT.stages[0].file_name, f"{NAME}.ipynb"])
 def test_an_archive_beside_files_that_count_is_told(tmp_path: Path, name: str) -> None:
-    said = "was not opened, because other files were graded."
-    assert notes_on(tmp_path, {name: notebook("x"), "a.zip": "x"}, False) == (f"a.zip {said}",)
+    said = "a.zip was not graded: other files were."
+    assert notes_on(tmp_path, {name: notebook("x"), "a.zip": "x"}, False) == (said,)
     (note,) = notes_on(tmp_path, {name: notebook("x"), "a.zip": "x", "b.ZIP": "y"}, False)
-    assert note.startswith("a.zip and b.ZIP were not opened")
+    assert note.startswith("a.zip and 1 more were not graded")
 
 
 @pytest.mark.parametrize("packed", [False, True])

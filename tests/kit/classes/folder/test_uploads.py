@@ -45,16 +45,14 @@ def test_a_wrong_name_is_told() -> None:
 def test_a_stage_that_is_only_in_another_folder_is_told() -> None:
     upload = chosen({"1/fold.py": b"x", "2/left_wing.py": b"y", "3/left_wing.py": b"z"}, STAGES)
     assert upload is not None and list(upload.submission.files) == ["fold.py"]
-    assert upload.notes == (
-        "2/left_wing.py is in another folder, so it was not graded: put all files into one.",
-    )
+    assert upload.notes == ("2/left_wing.py was not graded: put all files into one folder.",)
 
 
 def test_another_version_of_a_file_that_counts_is_told() -> None:
     files = {"fold.py": b"x", "fold (1).py": b"y", "old/fold.py": b"z", "same/fold.py": b"x"}
     upload = chosen(files, STAGES)
     assert upload is not None and upload.submission.files["fold.py"] == b"x"
-    assert upload.notes == ("fold (1).py and 1 more were not graded, because fold.py was.",)
+    assert upload.notes == ("fold (1).py and 1 more were not graded: fold.py was.",)
 
 
 def test_one_file_alone_may_hold_all() -> None:

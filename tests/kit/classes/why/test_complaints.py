@@ -131,7 +131,7 @@ def test_the_reason_says_once_what_is_missing_and_what_did_not_count(
     assert grade_class(TINY.root, out, "--requests", tmp_path / "requests.csv") == 0
     (decision,) = rows(out / "decisions.csv")
     assert decision["reason"].count("There is no file moving_average.py") == 1
-    assert decision["reason"].endswith("The .py files were graded, so all.ipynb was not.")
+    assert decision["reason"].endswith("all.ipynb was not graded: the .py files were.")
 
 
 def test_a_request_of_many_words_hides_no_other(out: Path, tmp_path: Path, capsys: Capture) -> None:
