@@ -31,7 +31,6 @@ from grader.classes.nbgrader.types import NotebookVerdict, ReleasedCell
 from grader.engine import Engine
 from grader.read.course_file import assignment_named
 from grader.read.workspace import locate_whole_course
-from grader.types.course import Course
 from grader.types.seed import fresh_seed
 
 
@@ -226,7 +225,7 @@ class _EngineThread:
                 course,
                 course.stages,
                 "cpu",
-                lambda engine: self._serve(engine, course),
+                self._serve,
                 unlocked=self._unlocked,
                 option="--AnyNotebook.unlocked=True",
             )
@@ -234,11 +233,11 @@ class _EngineThread:
             while self._questions.get() is not None:
                 self._answers.put(error)
 
-    def _serve(self, engine: Engine, course: Course) -> None:
-        expect_sound(engine, course.stages, self._seed)
+    def _serve(self, engine: Engine) -> None:
+        expect_sound(engine, engine.course.stages, self._seed)
         while (question := self._questions.get()) is not None:
             try:
-                self._answers.put(verdict_on(engine, course, self._seed, *question))
+                self._answers.put(verdict_on(engine, self._seed, *question))
             except Exception as error:  # noqa: BLE001 - as above
                 self._answers.put(error)
             engine.interpreter.prepare()

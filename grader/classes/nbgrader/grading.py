@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,12 @@ from grader.classes.nbgrader.gradebook import (
     write_entries,
 )
 from grader.classes.nbgrader.restore import Restored, restored
-from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted
+from grader.classes.nbgrader.submitted import (
+    Submitted,
+    companions,
+    read_submitted,
+    time_of,
+)
 from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
 from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request
@@ -47,7 +51,6 @@ _READ_ONLY = 0o444
 
 def verdict_on(
     engine: Engine,
-    course: Course,
     seed: int,
     found: Submitted,
     released: Sequence[ReleasedCell],
@@ -60,18 +63,17 @@ def verdict_on(
     results so far; `notes` say what was unusual. Raises KitError if the course's points have
     changed since the release.
     """
-    stages = released_stages(course, released)
+    stages = released_stages(engine.course, released)
+    ids = {stage.slug: cell_ids(stage, released) for stage in stages}
     try:
         if found.file is None:
             raise SubmissionFileError(" ".join(found.notes))
         cells = parse_cells(found.data, found.file.name)
     except SubmissionFileError:
-        return unreadable_verdict(
-            [(*cell_ids(stage, released), stage.points) for stage in stages], notes
-        )
+        return unreadable_verdict([(*ids[stage.slug], stage.points) for stage in stages], notes)
     submission = Submission(found.file.name, {}, cells=cells)
     report = engine.grade(Request(submission, stages, seed), shared=earned)
-    return notebook_verdict(report, {s.slug: cell_ids(s, released) for s in stages}, notes)
+    return notebook_verdict(report, ids, notes)
 
 
 def restore_notebook(found: Submitted, released: Sequence[ReleasedCell]) -> Restored:
@@ -118,6 +120,7 @@ class NbgraderClass:
         self.assignment = assignment
         self.course = course
         self._notebook = self._ours(read_released(root, assignment))
+        self._deadlines = read_deadlines(root, assignment)
         self.memory = make_memory_folder(root)  # a folder of the kit's own
         self._staging = self.memory / "autograded"
         self.stages = released_stages(course, self._notebook.cells)
@@ -171,18 +174,17 @@ class NbgraderClass:
         """
         shutil.rmtree(self._staging, ignore_errors=True)
         entries: list[GradebookEntry] = []
-        deadlines = read_deadlines(self._root, self.assignment)
         try:
             with Earned(shared=can_fork(engine.device)) as earned:
 
                 def work(lane: Engine) -> Callable[[str], tuple[GradebookEntry, Graded]]:
-                    return lambda student: self._one(lane, student, seed, deadlines, earned)
+                    return lambda student: self._one(lane, student, seed, earned)
 
                 graded = all_graded(engine, students, lanes, self.stages, seed, work)
                 with closing(graded):
                     for student, result in graded:
                         if isinstance(result, LaneLost):
-                            result = self._unknown(student, str(result), deadlines)
+                            result = self._unknown(student, str(result))
                         entries.append(result[0])
                         tell(result[1])
         finally:
@@ -190,18 +192,18 @@ class NbgraderClass:
                 self._write(entries)
 
     def _one(
-        self,
-        engine: Engine,
-        student: str,
-        seed: int,
-        deadlines: Mapping[str | None, datetime],
-        earned: Earned,
+        self, engine: Engine, student: str, seed: int, earned: Earned
     ) -> tuple[GradebookEntry, Graded]:
         """Grade one student and stage the notebook."""
         found, result = self._read(student)
-        released, notes = self._notebook.cells, result.notes
-        verdict = verdict_on(engine, self.course, seed, found, released, notes, earned)
-        return self._put_aside(found, result, verdict, deadlines)
+        verdict = verdict_on(engine, seed, found, self._notebook.cells, result.notes, earned)
+        return self._put_aside(found, result, verdict)
+
+    def _unknown(self, student: str, why: str) -> tuple[GradebookEntry, Graded]:
+        """Unknown points, for a submission that ended the grader's process twice."""
+        found, result = self._read(student)
+        cells = [(*cell_ids(s, self._notebook.cells), s.points) for s in self.stages]
+        return self._put_aside(found, result, unknown_verdict(cells, why))
 
     def _read(self, student: str) -> tuple[Submitted, Restored]:
         released = self._notebook.cells
@@ -210,31 +212,19 @@ class NbgraderClass:
         found = read_submitted(folder, student, self._notebook.name, ids)
         return found, restore_notebook(found, released)
 
-    def _unknown(
-        self, student: str, why: str, deadlines: Mapping[str | None, datetime]
-    ) -> tuple[GradebookEntry, Graded]:
-        """Unknown points, for a submission that ended the grader's process twice."""
-        found, result = self._read(student)
-        cells = [(*cell_ids(s, self._notebook.cells), s.points) for s in self.stages]
-        return self._put_aside(found, result, unknown_verdict(cells, why), deadlines)
-
     def _put_aside(
-        self,
-        found: Submitted,
-        result: Restored,
-        verdict: NotebookVerdict,
-        deadlines: Mapping[str | None, datetime],
+        self, found: Submitted, result: Restored, verdict: NotebookVerdict
     ) -> tuple[GradebookEntry, Graded]:
+        """Stage the notebook with its verdict; what to write into the gradebook and to print."""
         student = found.student
         put_verdict(result.notebook["cells"], verdict)
         self._stage_files(student, result.notebook)
         known = [cell.points for cell in verdict.cells if cell.points is not None]
-        points = sum(known)
-        penalty, late = self._penalty(found, points, deadlines)
-        complete = len(known) == len(verdict.cells)
+        penalty, late = self._penalty(found, sum(known))
+        points = sum(known) if len(known) == len(verdict.cells) else None
         most = sum(cell.max_points for cell in verdict.cells)
         notes = (*result.notes, *late, *self._near(verdict.seconds))
-        graded = Graded(student, points if complete else None, most, notes, bool(penalty))
+        graded = Graded(student, points, most, notes, bool(penalty))
         return GradebookEntry(student, found.when, verdict.cells, penalty), graded
 
     def _near(self, seconds: float) -> Iterator[str]:
@@ -289,18 +279,15 @@ class NbgraderClass:
         done = self._folder("autograded", student)
         if not (done / f"{self._notebook.name}.ipynb").exists():
             return False
-        before = read_submitted(done, student, self._notebook.name).when
-        now = read_submitted(self._folder("submitted", student), student, self._notebook.name).when
-        return now == before  # a later submission is earlier if a clock was set back
+        now = time_of(self._folder("submitted", student))
+        return now == time_of(done)  # a later submission is earlier if a clock was set back
 
-    def _penalty(
-        self, found: Submitted, points: float, deadlines: Mapping[str | None, datetime]
-    ) -> tuple[float | None, list[str]]:
+    def _penalty(self, found: Submitted, points: float) -> tuple[float | None, list[str]]:
         """What being late costs by the rule in course.toml, else by nbgrader's; and a note on it.
 
         The gradebook's deadline counts, and that of course.toml if it has none.
         """
-        due = deadlines.get(found.student, deadlines.get(None))
+        due = self._deadlines.get(found.student, self._deadlines.get(None))
         terms = assignment_named(self.course, self.assignment)
         if found.when is None and points and (due or (terms and terms.due)):
             return None, [TIMELESS]
