@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mean, median
 
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.late import Late, lateness
+from grader.show.screen import amount
 from grader.types.course import Assignment
 from grader.types.report import Report
 
@@ -48,6 +51,12 @@ def counted(report: Report | None, late: Late | None = None) -> Counted:
     if report.stages and all(stage.bonus for stage in report.stages):
         return Counted(report.bonus, sum(stage.max_score for stage in report.stages), 0.0, late)
     return Counted(report.score, report.max_score, report.bonus, late)
+
+
+def spread(points: Sequence[float]) -> str:
+    """How the points of a class are spread."""
+    middle = f"median {amount(median(points))}, mean {amount(mean(points))}"
+    return f"{middle}, from {amount(min(points))} to {amount(max(points))}"
 
 
 def late_of(assignment: Assignment, entry: LedgerEntry) -> Late | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import mean, median
 
 from rich.text import Text
 
-from grader.classes.folder.counted import Counted, counted, late_of
+from grader.classes.folder.counted import Counted, counted, late_of, spread
 from grader.classes.folder.types import LedgerEntry, VerdictChange
 from grader.classes.why.changes import stage_changes
 from grader.show.screen import MARGIN, Page, amount, count, framed, screen
@@ -43,9 +42,7 @@ def class_summary(
     if points := tally.points:
         left = f", without the {len(tally.unread)} unreadable" if tally.unread else ""
         left += ", before late penalties" if tally.late else ""
-        words = f"Of {amount(tally.most)} points{left}: median {amount(median(points))}, mean "
-        words += f"{amount(mean(points))}, from {amount(min(points))} to {amount(max(points))}."
-        yield from page.sentence(words)
+        yield from page.sentence(f"Of {amount(tally.most)} points{left}: {spread(points)}.")
     yield from _times(page, assignment, tally.late, tally.timeless, list(tally.missing.values()))
     if tally.layers:
         yield from page.sentence(f"Note: {page.word(tally.layers)}.", "yellow")

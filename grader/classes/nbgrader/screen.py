@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import mean, median
 
 from rich.text import Text
 
+from grader.classes.folder.counted import spread
 from grader.classes.nbgrader.types import Graded
 from grader.show.screen import MARGIN, Page, amount, count, framed
 
@@ -38,9 +38,7 @@ def summary(
     if known:
         most = amount(results[0].max_points)
         late = ", before late penalties" if any(result.is_late for result in results) else ""
-        words = f"Of {most} points{late}: median {amount(median(known))}, mean "
-        words += f"{amount(mean(known))}, "
-        yield from page.sentence(f"{words}from {amount(min(known))} to {amount(max(known))}.")
+        yield from page.sentence(f"Of {most} points{late}: {spread(known)}.")
     if others:
         words = (
             f"No stage of the course grades {page.word(', '.join(others))}: points stay as they "

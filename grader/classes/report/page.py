@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from statistics import mean, median
 from types import MappingProxyType
 
-from grader.classes.folder.counted import late_of
+from grader.classes.folder.counted import late_of, spread
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.report.look import (
     PAGE_END,
@@ -23,7 +22,7 @@ from grader.classes.report.look import (
     verbatim,
 )
 from grader.classes.report.moved import Moved
-from grader.classes.report.similar import similar_section
+from grader.classes.report.similar import similar_answers
 from grader.classes.report.student import (
     LONG_NAME,
     NAME,
@@ -34,7 +33,7 @@ from grader.classes.report.student import (
     without,
 )
 from grader.classes.report.tally import NAMED, Held, StageTally, Tally, tally_of
-from grader.classes.report.teach import Hints, numbered, teach_section
+from grader.classes.report.teach import Hints, numbered, teach
 from grader.classes.report.types import Similar, Unexplained
 from grader.show.html import inline_html, look
 from grader.show.screen import amount, count
@@ -56,7 +55,6 @@ _LEGEND = (
     "✓ passed, ✗ failed, ↑ failed only because of an earlier stage, · not started, "
     "! the grader itself failed, – not graded. A stronger colour only repeats more points."
 )
-_TO_SIMILAR = '<li><a href="#similar">Similar answers</a></li>'
 
 
 def class_report(
@@ -88,31 +86,37 @@ def class_report(
     named.update(name for one in unexplained for name in one.students[:NAMED])
     named.update(name for name, _, _ in moved.fallen) if moved else None
     tally = tally_of(people(), named)
+    titles = {stage.slug: stage.title for stage in assignment.stages}
+    others = _unexplained(unexplained, titles, tally, hints, anonymous)
+    sections = [
+        ("teach", "What to teach next", teach(tally, assignment, hints, moved)),
+        ("misconceptions", "Misconceptions", _misconceptions(tally, hints)),
+        ("unexplained", "Other failures", others),
+        ("checks", "Checks that fail most", _checks(tally)),
+        ("students", "Students and stages", _heatmap(people(), assignment, anonymous)),
+        ("notes", "Notes", _notes(tally, skipped, anonymous)),
+    ]
+    if moved is not None and moved.fallen:
+        sections.insert(1, ("fallen", f"Fell since {text(moved.name)}", _fallen(moved, tally)))
+    if not anonymous:
+        alike = similar_answers(similar, titles, lambda name: tally.links.get(name, ""))
+        sections.insert(-1, ("similar", "Similar answers", alike))
     yield page_start(f"{assignment.name}: {title}")
     yield (
         f"<header><h1>{text(title)}</h1><p>{text(assignment.name)}: "
         f"{count(tally.students, 'student')}</p></header>\n"
         '<main><div class="class" id="class">\n<nav aria-label="On this page"><ul>'
-        '<li><a href="#teach">What to teach next</a></li>'
-        '<li><a href="#misconceptions">Misconceptions</a></li>'
-        '<li><a href="#unexplained">Other failures</a></li>'
-        '<li><a href="#checks">Checks that fail most</a></li>'
-        '<li><a href="#students">Students and stages</a></li>'
-        f"{'' if anonymous else _TO_SIMILAR}"
-        '<li><a href="#notes">Notes</a></li></ul></nav>\n'
     )
-    yield from _summary(tally, assignment, len(skipped))
-    yield from teach_section(tally, assignment, hints, moved)
-    if moved is not None and moved.fallen:
-        yield from _fallen(moved, tally)
-    titles = {stage.slug: stage.title for stage in assignment.stages}
-    yield from _misconceptions(tally, hints)
-    yield from _unexplained(unexplained, titles, tally, hints, anonymous)
-    yield from _checks(tally)
-    yield from _heatmap(people(), assignment, anonymous)
-    if not anonymous:
-        yield from similar_section(similar, titles, lambda name: tally.links.get(name, ""))
-    yield from _notes(tally, skipped, anonymous)
+    for name, heading, _ in sections:
+        yield f'<li><a href="#{name}">{heading}</a></li>'
+    yield "</ul></nav>\n"
+    for name, heading, body in (
+        ("summary", "Summary", _summary(tally, assignment, len(skipped))),
+        *sections,
+    ):
+        yield f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>\n'
+        yield from body
+        yield "</section>\n"
     yield "</div>\n"
     for person in people():
         yield from _student(person, tally.students)
@@ -123,15 +127,12 @@ def class_report(
 
 
 def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str]:
-    yield '<section class="first" aria-labelledby="summary"><h2 id="summary">Summary</h2>\n'
     if tally.scores:
         known = f", version {text(in_words(sorted(tally.versions)))}" if tally.versions else ""
         yield (
             f"<p>{count(len(tally.scores), 'submission')} graded, "
             f"{seeds_named(tally.seeds)}{known}. Of {amount(tally.most)} points: "
-            f"<strong>median {amount(median(tally.scores))}</strong>, mean "
-            f"{amount(mean(tally.scores))}, from {amount(min(tally.scores))} to "
-            f"{amount(max(tally.scores))}.</p>\n"
+            f"{spread(tally.scores)}.</p>\n"
         )
     if tally.late.students:
         number = count(tally.late.students, "submission")
@@ -149,11 +150,7 @@ def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str
     if tally.seconds:
         copies = count(tally.copies, "submission")
         same = f" {copies} identical to another took no time." if tally.copies else ""
-        yield (
-            f"<p>Grading took {_span(sum(tally.seconds))} in total: median "
-            f"{_span(median(tally.seconds))}, longest {_span(tally.longest)} "
-            f"({tally.slowest}).{same}</p>\n"
-        )
+        yield f"<p>Grading took {_span(tally.seconds)} in total.{same}</p>\n"
     if tally.scores:
         yield histogram(tally.scores, tally.most)
     yield from table(
@@ -162,7 +159,6 @@ def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str
         ["Stage", "Points, mean", "✓ Passed", "✗ Failed", "↑ Earlier stage", "· Not started"],
         (_stage_row(tally, stage.slug, stage.title, stage.points) for stage in assignment.stages),
     )
-    yield "</section>\n"
 
 
 def _stage_row(tally: Tally, slug: str, title: str, points: float) -> str:
@@ -185,13 +181,11 @@ def _heatmap(people: Iterable[Person], assignment: Assignment, anonymous: bool) 
     columns = ["Student", f"Points of {amount(most)}"]
     columns += [f"{text(stage.title)} ({amount(stage.points)})" for stage in stages]
     slugs = [stage.slug for stage in stages]
-    yield '<section aria-labelledby="students"><h2 id="students">Students and stages</h2>\n'
     yield f"<p>{_LEGEND} A {by} leads to the student's page.</p>\n"
     rows = (_student_row(person, slugs) for person in people)
     yield from table(
         "heat", f"Points, by {by}", [*columns, "Seconds"], rows, sorted_by=0, style="heat tall"
     )
-    yield "</section>\n"
 
 
 def _student_row(person: Person, slugs: Sequence[str]) -> str:
@@ -223,9 +217,8 @@ def _stage_cell(stage: StageResult | None) -> str:
 
 
 def _checks(tally: Tally) -> Iterator[str]:
-    yield '<section aria-labelledby="checks"><h2 id="checks">Checks that fail most</h2>\n'
     if not tally.checks:
-        yield "<p>No check fails.</p></section>\n"
+        yield "<p>No check fails.</p>\n"
         return
     yield (
         "<p>Counts the students who have started the stage. Failures that an earlier stage caused "
@@ -257,7 +250,6 @@ def _checks(tally: Tally) -> Iterator[str]:
         titles = "".join(f"<li>{inline_html(title)}</li>" for title in tally.passed_by_all)
         number = count(len(tally.passed_by_all), "check")
         yield f"<details><summary>{number} that nobody fails</summary><ul>{titles}</ul></details>"
-    yield "</section>\n"
 
 
 def _share(share: float | None) -> str:
@@ -265,11 +257,8 @@ def _share(share: float | None) -> str:
 
 
 def _misconceptions(tally: Tally, hints: Hints) -> Iterator[str]:
-    yield (
-        '<section aria-labelledby="misconceptions"><h2 id="misconceptions">Misconceptions</h2>\n'
-    )
     if not tally.misconceptions:
-        yield "<p>No answer behaves like a known mistake.</p></section>\n"
+        yield "<p>No answer behaves like a known mistake.</p>\n"
         return
     yield "<p>Known mistakes that give exactly the students' results.</p>\n"
 
@@ -280,7 +269,6 @@ def _misconceptions(tally: Tally, hints: Hints) -> Iterator[str]:
             yield _feedback_row(one.words, one.stage.title, shared, "", one.example, hint)
 
     yield from table("held", "Most common first", _FEEDBACK, rows())
-    yield "</section>\n"
 
 
 def _feedback_row(says: str, title: str, shared: str, place: str, example: str, hint: str) -> str:
@@ -296,10 +284,7 @@ def _feedback_row(says: str, title: str, shared: str, place: str, example: str, 
 
 def _fallen(moved: Moved, tally: Tally) -> Iterator[str]:
     """Who fell most since the assignment before."""
-    yield (
-        f'<section aria-labelledby="fallen"><h2 id="fallen">Fell since {text(moved.name)}</h2>\n'
-        "<p>By a tenth of the points or more, the most first. Ask them what is different now.</p>"
-    )
+    yield "<p>By a tenth of the points or more, the most first. Ask them what is different now.</p>"
     rows = (
         f'<tr><th scope="row">{tally.links[name]}</th>'
         f"{cell(f'{was:.0%}', was)}{cell(f'{now:.0%}', now)}</tr>\n"
@@ -307,7 +292,6 @@ def _fallen(moved: Moved, tally: Tally) -> Iterator[str]:
         if name in tally.links
     )
     yield from table("fell", "Share of all points", ["Student", "Then", "Now"], rows)
-    yield "</section>\n"
 
 
 def _shared(tally: Tally, first: Sequence[str], students: int) -> str:
@@ -325,9 +309,8 @@ def _unexplained(
     hints: Hints,
     anonymous: bool,
 ) -> Iterator[str]:
-    yield '<section aria-labelledby="unexplained"><h2 id="unexplained">Other failures</h2>\n'
     if not failures:
-        yield "<p>No other failure.</p></section>\n"
+        yield "<p>No other failure.</p>\n"
         return
     yield (
         "<p>No known mistake explains them. The most common ones say where one answer goes wrong."
@@ -345,11 +328,9 @@ def _unexplained(
             yield _feedback_row(one.says, title, shared, place, example, hint)
 
     yield from table("unnamed", "Most common first", _FEEDBACK, rows())
-    yield "</section>\n"
 
 
 def _notes(tally: Tally, skipped: Sequence[str], anonymous: bool) -> Iterator[str]:
-    yield '<section aria-labelledby="notes"><h2 id="notes">Notes</h2>\n'
     for note in sorted(tally.unlocked):
         yield f"<p>{text(note[:1].upper() + note[1:])}.</p>\n"
     listed = (
@@ -371,7 +352,6 @@ def _notes(tally: Tally, skipped: Sequence[str], anonymous: bool) -> Iterator[st
             yield f"<ul>{''.join(f'<li>{text(one)}</li>' for one in skipped)}</ul>\n"
     if not tally.unlocked and not skipped and not any(one.students for one, _ in listed):
         yield "<p>Nothing unusual.</p>\n"
-    yield "</section>\n"
 
 
 # --- a student ---------------------------------------------------------------------------------

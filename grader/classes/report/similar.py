@@ -15,18 +15,17 @@ _LETTERS = 3000
 _NAME = 40  # letters
 
 
-def similar_section(
+def similar_answers(
     similar: Similar | None, titles: Mapping[str, str], link: Callable[[str], str]
 ) -> Iterator[str]:
     """The similar answers, with their lines side by side; how to compare if `similar` is None.
 
     `titles` maps slugs to titles; `link` makes a link to a student's section.
     """
-    yield '<section aria-labelledby="similar"><h2 id="similar">Similar answers</h2>\n'
     if similar is None:
         yield (
             "<p>Not compared this time. Rerun the command with <code>--similar</code>: it does not "
-            "grade anything twice.</p></section>\n"
+            "grade anything twice.</p>\n"
         )
         return
     yield (
@@ -53,7 +52,6 @@ def similar_section(
     more = similar.left_out + sum(len(stages) for _, stages in ordered[_LISTED:])
     if more:
         yield f"<p>And {count(more, 'less similar pair')}.</p>\n"
-    yield "</section>\n"
 
 
 def _size(stages: list[Alike]) -> int:

@@ -73,9 +73,7 @@ class Tally:
     seeds: set[int] = field(default_factory=set)
     versions: set[str] = field(default_factory=set)
     scores: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    longest: float = 0.0
-    slowest: str = ""
+    seconds: float = 0.0
     copies: int = 0
     stages: dict[str, StageTally] = field(default_factory=dict)
     checks: dict[tuple[str, str], Held] = field(default_factory=dict)
@@ -132,12 +130,8 @@ def tally_of(people: Iterable[Person], named: Collection[str] = ()) -> Tally:
         tally.most = max(tally.most, points.most)
         if person.late is not None:
             tally.late.add(person, [person.late.words])
-        if entry.seconds > tally.longest:
-            tally.longest, tally.slowest = entry.seconds, person.link
-        if entry.seconds:
-            tally.seconds.append(entry.seconds)
-        else:
-            tally.copies += 1
+        tally.seconds += entry.seconds
+        tally.copies += not entry.seconds
         tally.unlocked.update(report.unlocked)
         if entry.record.notes:
             tally.odd.add(person, entry.record.notes)

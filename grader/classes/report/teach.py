@@ -19,17 +19,14 @@ _CHECKS, _TITLES, _MISTAKES = 3, 4, 2
 _EXAMPLE = 6  # lines
 
 
-def teach_section(
-    tally: Tally, assignment: Assignment, hints: Hints, moved: Moved | None
-) -> Iterator[str]:
-    """The section: no student is named, so that it can be shown in class."""
-    yield '<section class="teach" aria-labelledby="teach"><h2 id="teach">What to teach next</h2>\n'
+def teach(tally: Tally, assignment: Assignment, hints: Hints, moved: Moved | None) -> Iterator[str]:
+    """The causes, the checks and what changed. No student is named, so it can be shown in class."""
     yield '<div class="columns">'
     yield from _stages(tally, assignment, hints)
     yield from _checks(tally)
     if moved is not None:
         yield from _moved(moved)
-    yield "</div></section>\n"
+    yield "</div>\n"
 
 
 def causes_of(tally: Tally, slug: str) -> list[Held]:

@@ -227,10 +227,10 @@ def test_what_was_skipped_is_on_the_page_but_names_nobody_on_an_anonymous_one() 
 
 def test_the_summary_counts_what_was_graded_and_names_what_was_not() -> None:
     said = part(read(*CLASS), "summary")
-    assert "3 submissions graded, seed 7. Of 15 points: median 5 , mean 8.33, from 5 to" in said
+    assert "3 submissions graded, seed 7. Of 15 points: median 5, mean 8.33, from 5 to" in said
     assert "1 submission could not be read." in said
     assert "1 submission with points to set by hand." in said
-    assert "Grading took 4.5 s in total: median 1.5 s, longest 1.5 s ( ann )." in said
+    assert "Grading took 4.5 s in total." in said
     assert "4.5 to 6: 2; 13.5 to 15: 1." in said
     assert "Fold a sheet 6.67 of 10 1 2 0 0" in said
     assert "Let it fly 1.67 of 5 1 0 1 1" in said

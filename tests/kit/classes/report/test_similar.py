@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from grader.classes.report.similar import similar_section
+from grader.classes.report.similar import similar_answers
 from grader.classes.report.types import Alike, Similar
 
 TITLES = {"fold": "Fold a sheet", "fly": "Let it fly"}
@@ -16,7 +16,7 @@ def alike(*students: str, stage: str = "fold", share: float = 0.9, size: int = 4
 
 
 def html(similar: Similar | None) -> str:
-    return "".join(similar_section(similar, TITLES, lambda name: f'<a href="#s1">{len(name)}</a>'))
+    return "".join(similar_answers(similar, TITLES, lambda name: f'<a href="#s1">{len(name)}</a>'))
 
 
 def text(similar: Similar | None) -> str:
