@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import zipfile
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -22,17 +21,29 @@ ASSIGNMENT = TINY.assignments[0]
 NAME = ASSIGNMENT.name
 
 
+FIRST, SECOND = ASSIGNMENT.stages[:2]
+
+
+def notebook(*cells: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
+
+
+def notes_on(tmp_path: Path, files: dict[str, str], packed: bool = False) -> tuple[str, ...]:
+    """The notes on a submission of these files, perhaps in an archive."""
+    folder = write_files(tmp_path / "ann", {"a.zip": zipped(files)} if packed else files)
+    record, _ = read_student(Found("ann", folder), ASSIGNMENT)
+    assert not any("\n" in note for note in record.notes)
+    return record.notes
+
+
 def test_each_folder_notebook_and_file_is_a_students(tmp_path: Path) -> None:
-    (tmp_path / "ann").mkdir()
-    (tmp_path / "bob.ipynb").write_text("{}")
-    (tmp_path / "cas.py").write_text("")
+    write_files(tmp_path, {"bob.ipynb": "{}", "cas.py": ""})
+    names = ("Ada_7_assignsubmission_file_", "Ada_8_assignsubmission_file_", "ann")
+    for name in names:
+        (tmp_path / name).mkdir()
     found, odd = read_students(tmp_path, ASSIGNMENT)
-    assert [(one.student, one.path.name) for one in found] == [
-        ("ann", "ann"),
-        ("bob", "bob.ipynb"),
-        ("cas", "cas.py"),
-    ]
-    assert odd == []
+    assert [one.path.name for one in found] == [*names, "bob.ipynb", "cas.py"]
+    assert [one.student for one in found] == ["Ada_7", "Ada_8", "ann", "bob", "cas"] and odd == []
 
 
 def test_in_an_nbgrader_tree_the_assignments_folder_counts(tmp_path: Path) -> None:
@@ -171,24 +182,13 @@ def test_a_name_that_is_no_text_can_be_written_down(tmp_path: Path) -> None:
     assert len({one.student for one in found}) == len({one.path for one in found}) == 2
 
 
-@pytest.mark.parametrize(
-    "name", [b"al\xfel.py", b"al\xfe\x1b[2J.ipynb", b"moving-average\n\x1b.py"]
-)
-def test_nor_can_a_files_name_end_the_run(tmp_path: Path, name: bytes) -> None:
-    try:
-        with open(os.fsencode(tmp_path) + b"/" + name, "w") as file:
-            file.write(json.dumps({"cells": []}))
-    except OSError:
-        pytest.skip("this file system takes text alone")
-    record, submission = read_student(Found("ann", tmp_path), ASSIGNMENT)
-    for text in (*submission.files, submission.script or "", *record.notes):
-        text.encode()
-    assert "\x1b" not in "".join(record.notes)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="names are text")
 @pytest.mark.parametrize(
-    "name", [b"\xff\x1b[31m.ipynb", b"\xff.pdf", b"\xff.zip", b"ann_1_2_\xff.pdf"]
+    "name",
+    [
+        *(b"al\xfel.py", b"al\xfe\x1b[2J.ipynb", b"moving-average\n\x1b.py", b"\xff.zip"),
+        *(b"\xff\x1b[31m.ipynb", b"\xff.pdf", b"ann_1_2_\xff.pdf"),
+    ],
 )
 def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(
     tmp_path: Path, name: bytes
@@ -199,10 +199,11 @@ def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(
             Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text(notebook("x"))
         except OSError:
             pytest.skip("this file system takes text alone")
-    for one in read_students(tmp_path, ASSIGNMENT)[0]:
-        record, _ = read_student(one, ASSIGNMENT)
+    for one in (Found("ann", tmp_path), *read_students(tmp_path, ASSIGNMENT)[0]):
+        record, submission = read_student(one, ASSIGNMENT)
         assert "".join((one.student, *record.notes)).encode().isascii()
         assert "\x1b" not in "".join(record.notes)
+        "".join((*submission.files, submission.script or "")).encode()
 
 
 def test_a_letter_of_two_characters_is_the_same_letter(tmp_path: Path) -> None:
@@ -283,13 +284,6 @@ def test_the_last_attempt_in_blackboards_download_counts(tmp_path: Path) -> None
     assert second.refused
 
 
-def test_two_folders_of_one_name_with_different_numbers_are_two_students(tmp_path: Path) -> None:
-    for number in (7, 8):
-        (tmp_path / f"Ada Lovelace_{number}_assignsubmission_file_").mkdir()
-    found, _ = read_students(tmp_path, ASSIGNMENT)
-    assert [one.student for one in found] == ["Ada Lovelace_7", "Ada Lovelace_8"]
-
-
 @pytest.mark.parametrize("in_folder", [True, False])
 def test_an_archive_is_graded_as_what_is_in_it(tmp_path: Path, in_folder: bool) -> None:
     place = tmp_path / "ann" if in_folder else tmp_path
@@ -326,16 +320,6 @@ def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path, l
     assert record.notes == (f"{said}.",)
 
 
-def test_of_two_notebooks_with_all_cells_the_one_that_is_written_counts(tmp_path: Path) -> None:
-    for name, source in (("a", "def f(): raise NotImplementedError"), ("b", "def f(): return 1")):
-        (tmp_path / f"{name}.ipynb").write_text(notebook(source))
-    record, submission = read_student(Found("ann", tmp_path), ASSIGNMENT)
-    assert submission.cells == ("def f(): return 1",)
-    assert record.notes == (
-        f"There is no {NAME}.ipynb, so b.ipynb was graded, and a.ipynb was not.",
-    )
-
-
 @pytest.mark.parametrize("path", ["ann", f"ann/{NAME}.ipynb"])
 def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
     name = ASSIGNMENT.stages[0].entry_points[0].name
@@ -346,19 +330,6 @@ def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
     assert record.notes == (f"{name} is in a text cell, which is not run.",)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_notebook_beside_py_files_that_count_is_told(tmp_path: Path, packed: bool) -> None:
-    stage = ASSIGNMENT.stages[0]
-    answer = f"def {stage.entry_points[0].name}(values): ..."
-    written = {stage.file_name: answer, "my work.ipynb": notebook("x = 1")}
-    assert notes_on(tmp_path, written, packed) == (
-        "my work.ipynb was not graded: the .py files were.",
-    )
-    more = {**written, "b.ipynb": notebook("y = 1"), "c.ipynb": "{}"}
-    (note,) = notes_on(tmp_path, more, packed)
-    assert note.endswith(" and 2 more were not graded: the .py files were.")
-
-
 @pytest.mark.parametrize("text", ["", "# to do", "print('a test')"])
 def test_a_py_file_without_an_answer_does_not_replace_a_notebook(tmp_path: Path, text: str) -> None:
     written = {ASSIGNMENT.stages[0].file_name: text, f"{NAME}.ipynb": notebook("mine")}
@@ -367,24 +338,54 @@ def test_a_py_file_without_an_answer_does_not_replace_a_notebook(tmp_path: Path,
     assert submission.cells == ("mine",)
 
 
-@pytest.mark.parametrize("name", [ASSIGNMENT.stages[0].file_name, f"{NAME}.ipynb"])
-def test_an_archive_beside_files_that_count_is_told(tmp_path: Path, name: str) -> None:
-    said = "a.zip was not graded: other files were."
-    assert notes_on(tmp_path, {name: notebook("x"), "a.zip": "x"}, False) == (said,)
-    (note,) = notes_on(tmp_path, {name: notebook("x"), "a.zip": "x", "b.ZIP": "y"}, False)
-    assert note.startswith("a.zip and 1 more were not graded")
+ANSWER = {FIRST.file_name: f"def {FIRST.entry_points[0].name}(values): ..."}
+BOOK = {f"{NAME}.ipynb": notebook("x")}
+CELLS = ("import numpy as np\nfrom helper import *", f"def f():\n    import {FIRST.slug}, json")
+STUBS = {stage.file_name: read_stub(stage) for stage in ASSIGNMENT.stages}
+RENAME = "rename them, so that their names"
+NOTED: dict[str, tuple[dict[str, str], str]] = {
+    "a notebook beside .py files": (
+        {**ANSWER, "my work.ipynb": notebook("x = 1")},
+        "my work.ipynb was not graded: the .py files were.",
+    ),
+    "several": (
+        {**ANSWER, "a.ipynb": notebook("x = 1"), "b.ipynb": notebook("y = 1"), "c.ipynb": "{}"},
+        "a.ipynb and 2 more were not graded: the .py files were.",
+    ),
+    "a file with an ending too many": (
+        {**ANSWER, f"{FIRST.file_name}.bak": "x = 2", f"{SECOND.file_name}.txt": "x = 3"},
+        f"{SECOND.file_name}.txt was not graded: rename it, so that its name ends with .py.",
+    ),
+    "several of them": (
+        {**ANSWER, f"{SECOND.file_name}.txt": "x = 3", "z.py.txt": "x"},
+        f"{SECOND.file_name}.txt and 1 more were not graded: {RENAME} end with .py.",
+    ),
+    "a file that a notebook imports": (
+        {f"{NAME}.ipynb": notebook(*CELLS), **STUBS, "helper.py": "x", "other.py": "y"},
+        "The notebook imports helper.py, which is not read: write that code in a cell.",
+    ),
+}
+BESIDE = {
+    "an archive": ({**ANSWER, "a.zip": "x"}, "a.zip was not graded: other files were."),
+    "an archive beside a notebook": ({**BOOK, "a.zip": "x"}, "a.zip was not graded: other f"),
+    "archives": ({**ANSWER, "a.zip": "x", "b.ZIP": "y"}, "a.zip and 1 more were not graded: ot"),
+}
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_file_with_an_ending_too_many_beside_those_that_count_is_told(
-    tmp_path: Path, packed: bool
+@pytest.mark.parametrize(("files", "said"), NOTED.values(), ids=NOTED)
+def test_what_did_not_count_is_told(
+    tmp_path: Path, files: dict[str, str], said: str, packed: bool
 ) -> None:
-    first, second, *_ = (stage.file_name for stage in ASSIGNMENT.stages)
-    files = {first: "x = 1", f"{first}.bak": "x = 2", f"{second}.txt": "x = 3"}
-    (note,) = notes_on(tmp_path, files, packed)
-    assert note == f"{second}.txt was not graded: rename it, so that its name ends with .py."
-    (note,) = notes_on(tmp_path, {**files, "z.py.txt": "x"}, packed)
-    assert note.startswith(f"{second}.txt and 1 more were not graded: rename them")
+    assert notes_on(tmp_path, files, packed) == (said,)
+
+
+@pytest.mark.parametrize(("files", "said"), BESIDE.values(), ids=BESIDE)
+def test_an_archive_beside_files_that_count_is_told(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
+    (note,) = notes_on(tmp_path, files)
+    assert note.startswith(said)
 
 
 def test_an_archive_in_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
@@ -404,22 +405,11 @@ def test_which_of_two_archives_counts_is_told(tmp_path: Path, name: str) -> None
     assert read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)[0].notes == ()
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_file_that_a_notebook_imports_is_told(tmp_path: Path, packed: bool) -> None:
-    stage = ASSIGNMENT.stages[0].slug
-    cells = ("import numpy as np\nfrom helper import *", f"def f():\n    import {stage}, json")
-    stubs = {stage.file_name: read_stub(stage) for stage in ASSIGNMENT.stages}
-    files = {f"{NAME}.ipynb": notebook(*cells), **stubs, "helper.py": "x", "other.py": "y"}
-    assert notes_on(tmp_path, files, packed) == (
-        "The notebook imports helper.py, which is not read: write that code in a cell.",
-    )
-
-
 @pytest.mark.skipif(os.name == "nt", reason="no such names")
 def test_a_files_name_cannot_add_a_line_of_its_own(tmp_path: Path) -> None:
     name = "a\n10 of 10 points"
-    for files in ({f"{name}.ipynb": notebook("x")}, {f"{name}.txt": ""}, {f"{name}.zip": "no"}):
-        assert "\\n10 of 10 points" in notes_on(tmp_path, files, False)[0]
+    for end, text in ((".ipynb", notebook("x")), (".txt", ""), (".zip", "no")):
+        assert "\\n10 of 10 points" in notes_on(tmp_path / end, {f"{name}{end}": text})[0]
     folder = tmp_path / "bob"
     (folder / name).mkdir(parents=True)
     (folder / name / f"{name}.py").write_text("x = 1")
@@ -428,20 +418,6 @@ def test_a_files_name_cannot_add_a_line_of_its_own(tmp_path: Path) -> None:
     for path in (folder, tmp_path / "cas.zip"):
         _, submission = read_student(Found("it", path), ASSIGNMENT)
         assert [*submission.files] == ["a\\n10 of 10 points.py"]
-
-
-def notes_on(tmp_path: Path, files: dict[str, str], packed: bool) -> tuple[str, ...]:
-    """The notes on a submission of these files, perhaps in an archive."""
-    folder = tmp_path / "ann"
-    shutil.rmtree(folder, ignore_errors=True)
-    write_files(folder, {"a.zip": zipped(files)} if packed else files)
-    record, _ = read_student(Found("ann", folder), ASSIGNMENT)
-    assert not any("\n" in note for note in record.notes)
-    return record.notes
-
-
-def notebook(*cells: str) -> str:
-    return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
 
 
 def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path) -> None:

@@ -12,47 +12,62 @@ from grader.types.course import Stage
 STAGES = tuple(Stage(slug, slug, 1, False, (), (), Path()) for slug in ("fold", "left_wing"))
 
 
+ELSEWHERE = "was not graded: put all files into one folder."
+
+
 @pytest.mark.parametrize(
-    "names, counted, noted",
+    "names, counted, notes",
     [
-        (["fold.py", "helper.py"], ["fold.py", "helper.py"], 0),
-        (["birds/exercises/fold.py", "birds/setup.py"], ["fold.py"], 0),
-        (["fold.py", "old/fold.py", "old/left_wing.py"], ["fold.py", "left_wing.py"], 1),
-        (["fold.py", "old/fold.py"], ["fold.py", "old/fold.py"], 1),
-        (["Fold (2).py", "left-wing - Copy.py"], ["fold.py", "left_wing.py"], 2),
-        (["Copy of Left Wing.py", "fold copy 2.py"], ["fold.py", "left_wing.py"], 2),
-        (["fold.py", "fold (1).py"], ["fold (1).py", "fold.py"], 1),
-        (["1/fold.py", "2/left_wing.py", "2/old/left_wing.py"], ["fold.py"], 1),
-        (["fold.py", "2/left_wing.py"], ["2/left_wing.py", "fold.py"], 1),
+        (["fold.py", "helper.py"], ["fold.py", "helper.py"], []),
+        (["birds/exercises/fold.py", "birds/setup.py"], ["fold.py"], []),
+        (
+            ["fold.py", "old/fold.py", "old/left_wing.py"],
+            ["fold.py", "left_wing.py"],
+            ["fold.py was not graded: old/fold.py was."],
+        ),
+        (
+            ["fold.py", "fold (1).py", "old/fold.py"],
+            ["fold (1).py", "fold.py", "old/fold.py"],
+            ["fold (1).py and 1 more were not graded: fold.py was."],
+        ),
+        (
+            ["Fold (2).py", "left-wing - Copy.py"],
+            ["fold.py", "left_wing.py"],
+            [
+                "Fold (2).py was graded as fold.py.",
+                "left-wing - Copy.py was graded as left_wing.py.",
+            ],
+        ),
+        (
+            ["Copy of Left Wing.py"],
+            ["left_wing.py"],
+            ["Copy of Left Wing.py was graded as left_wing.py."],
+        ),
+        (["fold copy 2.py"], ["fold.py"], ["fold copy 2.py was graded as fold.py."]),
+        (
+            ["1/fold.py", "2/left_wing.py", "3/left_wing.py"],
+            ["fold.py"],
+            [f"2/left_wing.py {ELSEWHERE}"],
+        ),
+        (
+            ["fold.py", "2/left_wing.py"],
+            ["2/left_wing.py", "fold.py"],
+            [f"2/left_wing.py {ELSEWHERE}"],
+        ),
     ],
 )
-def test_the_folder_with_most_stages_counts(
-    names: list[str], counted: list[str], noted: int
+def test_the_folder_with_most_stages_counts_and_the_rest_is_told(
+    names: list[str], counted: list[str], notes: list[str]
 ) -> None:
     upload = chosen({name: name.encode() for name in names}, STAGES)
     assert upload is not None and upload.submission.is_folder
-    assert sorted(upload.submission.files) == counted
-    assert len(upload.notes) == noted
+    assert sorted(upload.submission.files) == counted and list(upload.notes) == notes
 
 
-def test_a_wrong_name_is_told() -> None:
-    upload = chosen({"Left-Wing.py": b"x", "fold.py": b""}, STAGES)
-    assert upload is not None
-    assert upload.notes == ("Left-Wing.py was graded as left_wing.py.",)
-    assert upload.submission.files["left_wing.py"] == b"x"
-
-
-def test_a_stage_that_is_only_in_another_folder_is_told() -> None:
-    upload = chosen({"1/fold.py": b"x", "2/left_wing.py": b"y", "3/left_wing.py": b"z"}, STAGES)
-    assert upload is not None and list(upload.submission.files) == ["fold.py"]
-    assert upload.notes == ("2/left_wing.py was not graded: put all files into one folder.",)
-
-
-def test_another_version_of_a_file_that_counts_is_told() -> None:
-    files = {"fold.py": b"x", "fold (1).py": b"y", "old/fold.py": b"z", "same/fold.py": b"x"}
-    upload = chosen(files, STAGES)
-    assert upload is not None and upload.submission.files["fold.py"] == b"x"
-    assert upload.notes == ("fold (1).py and 1 more were not graded: fold.py was.",)
+def test_a_copy_with_the_same_text_is_not_another_version() -> None:
+    upload = chosen({"fold.py": b"x", "same/fold.py": b"x", "Left-Wing.py": b"y"}, STAGES)
+    assert upload is not None and upload.notes == ("Left-Wing.py was graded as left_wing.py.",)
+    assert upload.submission.files["left_wing.py"] == b"y"
 
 
 def test_one_file_alone_may_hold_all() -> None:
