@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -94,13 +95,7 @@ def csv_text(
 
     With `quotes_all`, a cell stays whole in spreadsheets that split at other signs too.
     """
-    lines = _Lines()
+    text = io.StringIO()
     quoting: Any = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
-    csv.writer(lines, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
-    return "".join(lines)
-
-
-class _Lines(list[str]):
-    """A list that csv.writer can write to."""
-
-    write = list[str].append
+    csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
+    return text.getvalue()

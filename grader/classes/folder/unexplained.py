@@ -6,7 +6,7 @@ these failures only, and kept in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from grader.classes.folder.ledger import Ledger
@@ -73,21 +73,19 @@ class _Group:
 
 def _commonest(ledger: Ledger) -> list[_Group]:
     groups: dict[tuple[str, str], _Group] = {}
-    for entry in ledger.latest():
-        for stage in entry.report.stages if entry.report and not entry.is_refused else ():
-            reason = unexplained_reason(stage)
-            if reason is not None:
-                new = _Group(stage.slug, reason, entry)
-                groups.setdefault((stage.slug, reason.key), new).students.append(entry.student)
+    for entry, stage, reason in unexplained_reasons(ledger):
+        new = _Group(stage.slug, reason, entry)
+        groups.setdefault((stage.slug, reason.key), new).students.append(entry.student)
     return sorted(groups.values(), key=lambda group: -len(group.students))
 
 
-def unexplained_reason(stage: StageResult) -> Reason | None:
-    """Why a stage fails if that is no known mistake, and the code answered in time."""
-    reason = first_reason(stage)
-    if reason is None or reason.is_named or reason.check.outcome is not Outcome.FAILED:
-        return None
-    return reason
+def unexplained_reasons(ledger: Ledger) -> Iterator[tuple[LedgerEntry, StageResult, Reason]]:
+    """The stages that fail by no known mistake although the code answered in time, and why."""
+    for entry in ledger.latest():
+        for stage in entry.report.stages if entry.report and not entry.is_refused else ():
+            reason = first_reason(stage)
+            if reason and not reason.is_named and reason.check.outcome is Outcome.FAILED:
+                yield entry, stage, reason
 
 
 def _example(report: Report) -> str:

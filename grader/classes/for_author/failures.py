@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from grader.classes.folder.ledger import Ledger
 from grader.classes.folder.types import LedgerEntry
-from grader.classes.folder.unexplained import unexplained_reason
+from grader.classes.folder.unexplained import unexplained_reasons
 from grader.classes.for_author.code import wrong_code
 from grader.classes.for_author.types import Seen
 from grader.classes.report.reasons import UNLOADED, Reason
@@ -43,15 +43,11 @@ def unexplained_failures(ledger: Ledger, course: Course) -> tuple[Seen, ...]:
     """
     groups: dict[tuple[str, ...], _Group] = {}
     known = {stage.slug: stage for stage in course.stages}
-    for entry in ledger.latest():
-        for result in entry.report.stages if entry.report and not entry.is_refused else ():
-            reason = unexplained_reason(result)
-            if reason is None or reason.key == UNLOADED:
-                continue
-            if result.slug in known:
-                key = (result.slug, reason.key, _words(reason), *_ids(result, failing=True))
-                group = groups.setdefault(key, _Group(known[result.slug], reason, result))
-                group.entries.append(entry)
+    for entry, result, reason in unexplained_reasons(ledger):
+        if reason.key != UNLOADED and result.slug in known:
+            key = (result.slug, reason.key, _words(reason), *_ids(result, failing=True))
+            group = groups.setdefault(key, _Group(known[result.slug], reason, result))
+            group.entries.append(entry)
     ordered = sorted(groups.values(), key=lambda one: (*_told(one), -len(one.entries)))
     return tuple(
         _seen(number, group, ledger) for number, group in enumerate(ordered[:_LISTED], start=1)

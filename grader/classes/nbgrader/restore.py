@@ -50,7 +50,7 @@ def restored(data: bytes, released: Sequence[ReleasedCell]) -> Restored:
     seen: set[str] = set()
     twice, changed, missing = set(), set(), set()
     for cell in reversed(found):
-        grade_id = _grade_id(cell)
+        grade_id = grade_id_of(cell)
         cell["metadata"].pop(_MINE, None)
         if grade_id in seen:
             twice.add(grade_id)
@@ -75,7 +75,7 @@ def restored(data: bytes, released: Sequence[ReleasedCell]) -> Restored:
         if here.solution:
             empty["source"] = "# This cell was missing from the notebook."
         before = {other.grade_id for other in released[:number]}
-        places = [place for place, other in enumerate(cells) if _grade_id(other) in before]
+        places = [place for place, other in enumerate(cells) if grade_id_of(other) in before]
         cells.insert(places[-1] + 1 if places else 0, _as_released(empty, here))
     if found:
         notes += _noted(twice, known, "there more than once; the last one counts")
@@ -149,11 +149,6 @@ def _typed(cell: dict[str, Any], kind: str) -> dict[str, Any]:
         cell.pop("attachments", None)
         cell.update(outputs=[], execution_count=None)
     return cell
-
-
-def _grade_id(cell: Mapping[str, Any]) -> str | None:
-    known: Mapping[str, str] = cell["metadata"].get(_MINE, {})
-    return known.get("grade_id")
 
 
 def _as_released(cell: dict[str, Any], released: ReleasedCell) -> dict[str, Any]:

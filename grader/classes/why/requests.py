@@ -63,11 +63,10 @@ class Decision:
 
 @dataclass(frozen=True)
 class _Job:
-    """A request that needs a run."""
+    """The stages of a verdict that a request asks to run again."""
 
-    number: int
     entry: LedgerEntry
-    request: Request
+    stages: tuple[Stage, ...]
 
 
 def read_requests(file: Path) -> list[Asked]:
@@ -132,39 +131,30 @@ def decided(
     Nothing in the ledger changes. Raises KitError if the course's solutions do not pass in these
     `stages`.
     """
-    decisions: dict[int, Decision] = {}
-    first: dict[tuple[str, tuple[Stage, ...]], int] = {}
-    again: dict[int, int] = {}  # requests for the same run as an earlier one
-
-    def jobs() -> Iterator[_Job]:
-        for number, asked in enumerate(requests):
-            found = _looked_up(engine.course, ledger, number, asked)
-            if isinstance(found, _Job):
-                key = found.entry.student, tuple(found.request.stages)
-                earlier = first.setdefault(key, number)
-                if earlier == number:
-                    yield found
-                    continue
-                again[number] = earlier
-            else:
-                decisions[number] = found
-            advance()
+    found = [_looked_up(engine.course, ledger, asked) for asked in requests]
+    wanted = {(job.entry.student, job.stages): job for job in found if isinstance(job, _Job)}
+    runs: dict[tuple[str, tuple[Stage, ...]], Report | LaneLost] = {}
+    for _ in range(len(requests) - len(wanted)):
+        advance()
 
     def work(lane: Engine) -> Callable[[_Job], Report]:
-        return lambda job: lane.grade(job.request)
+        return lambda job: lane.grade(_request(ledger, job))
 
-    with closing(all_graded(engine, jobs(), lanes, stages, 0, work)) as graded:
+    with closing(all_graded(engine, wanted.values(), lanes, stages, 0, work)) as graded:
         for job, result in graded:
-            asked = requests[job.number]
-            if isinstance(result, LaneLost):
-                why = f"the grader failed on this submission ({result}): set these points by hand"
-                decisions[job.number] = Decision(asked, Verdict.CHECK, why, job.entry.seed)
-            else:
-                decisions[job.number] = _compared(asked, job.entry, result, version)
+            runs[job.entry.student, job.stages] = result
             advance()
-    for number, earlier in again.items():
-        decisions[number] = replace(decisions[earlier], asked=requests[number])
-    return [decisions[number] for number in sorted(decisions)]
+    return [
+        _compared(asked, job.entry, runs[job.entry.student, job.stages], version)
+        if isinstance(job, _Job)
+        else job
+        for asked, job in zip(requests, found, strict=True)
+    ]
+
+
+def _request(ledger: Ledger, job: _Job) -> Request:
+    named = replace(ledger.submission(job.entry), name=job.entry.student)
+    return Request(named, job.stages, job.entry.seed)
 
 
 def decision_rows(decisions: Sequence[Decision]) -> Iterator[list[str]]:
@@ -181,7 +171,7 @@ def decision_rows(decisions: Sequence[Decision]) -> Iterator[list[str]]:
         yield [*words, each.verdict.value, *points, seed, csv_cell(each.reason)]
 
 
-def _looked_up(course: Course, ledger: Ledger, number: int, asked: Asked) -> _Job | Decision:
+def _looked_up(course: Course, ledger: Ledger, asked: Asked) -> _Job | Decision:
     """What to run for a request, or the decision if there is nothing to run."""
     entry = ledger.latest_of(asked.student)
     if not asked.student:
@@ -199,8 +189,7 @@ def _looked_up(course: Course, ledger: Ledger, number: int, asked: Asked) -> _Jo
         _expect_check(entry.report, stages, asked.stage)
     except KitError as error:
         return Decision(asked, Verdict.CHECK, str(error), entry.seed)
-    named = replace(ledger.submission(entry), name=entry.student)
-    return _Job(number, entry, Request(named, tuple(stages), entry.seed))
+    return _Job(entry, tuple(stages))
 
 
 def _expect_check(report: Report, stages: Sequence[Stage], word: str) -> None:
@@ -214,8 +203,13 @@ def _expect_check(report: Report, stages: Sequence[Stage], word: str) -> None:
         raise KitError(f"{slug} has no check '{name}'{close_to(name, known)}")
 
 
-def _compared(asked: Asked, entry: LedgerEntry, now: Report, version: Version) -> Decision:
+def _compared(
+    asked: Asked, entry: LedgerEntry, now: Report | LaneLost, version: Version
+) -> Decision:
     """The decision by what the run just now gave, beside the verdict in the ledger."""
+    if isinstance(now, LaneLost):
+        why = f"the grader failed on this submission ({now}): set these points by hand"
+        return Decision(asked, Verdict.CHECK, why, entry.seed)
     assert entry.report is not None
     slugs = {stage.slug for stage in now.stages}
     before = [stage for stage in entry.report.stages if stage.slug in slugs]
