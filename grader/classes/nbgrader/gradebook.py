@@ -6,8 +6,8 @@ The tables are those of nbgrader 0.9 (its api.py). Its own classes would commit 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,10 +21,6 @@ from grader.types.seed import fresh_seed
 FILE = "gradebook.db"
 _TEXT = (str,)
 _BUSY_SECONDS = 30.0  # formgrader may be writing
-
-
-class _Damaged(Exception):
-    """The gradebook holds something that nbgrader does not write; the message says what."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ def read_deadlines(root: Path, assignment: str) -> dict[str | None, datetime]:
         found = _rows(db, (_TEXT,), dues, assignment)
         if not found:
             return {}
-        due = _moment(found[0][0])
+        due = datetime.fromisoformat(found[0][0]).replace(tzinfo=None)
         deadlines: dict[str | None, datetime] = {None: due}
         for student, extension in _rows(
             db,
@@ -83,7 +79,9 @@ def read_deadlines(root: Path, assignment: str) -> dict[str | None, datetime]:
             "WHERE a.name = ? AND s.extension IS NOT NULL",
             assignment,
         ):
-            deadlines[student] = _later(due, _moment(extension))
+            # SQLAlchemy stores an extension as a time since 1970.
+            added = datetime.fromisoformat(extension).replace(tzinfo=None) - datetime(1970, 1, 1)  # noqa: DTZ001
+            deadlines[student] = due + added
         return deadlines
 
 
@@ -114,7 +112,7 @@ def write_entries(
     with _opened(root) as db, db:
         db.execute("BEGIN IMMEDIATE")
         assignments = _rows(db, (_TEXT,), "SELECT id FROM assignment WHERE name = ?", assignment)
-        assignment_id = _only(assignments, f"the assignment '{assignment}'")
+        assignment_id = assignments[0][0]
         notebooks = _rows(
             db,
             (_TEXT, _TEXT),
@@ -122,7 +120,7 @@ def write_entries(
             assignment_id,
         )
         cells = {number: _base_cells(db, number) for number, _ in notebooks}
-        graded = _only([row for row in notebooks if row[1] == notebook], f"'{notebook}'")
+        graded = next(number for number, name in notebooks if name == notebook)
         for entry in entries:
             _write_entry(db, assignment_id, cells, graded, entry)
 
@@ -161,11 +159,11 @@ def _write_entry(
                 "UPDATE grade SET auto_score = ?, "
                 "needs_manual_grade = (? IS NULL OR manual_score IS NOT NULL) "
                 "WHERE notebook_id = ? AND cell_id = ?",
-                (*[verdict.points] * 2, own, _cell(known, verdict.grade_id, "GradeCell")),
+                (*[verdict.points] * 2, own, known[verdict.grade_id, "GradeCell"]),
             )
             db.execute(
                 "UPDATE comment SET auto_comment = ? WHERE notebook_id = ? AND cell_id = ?",
-                (verdict.comment, own, _cell(known, verdict.answer_id, "SolutionCell")),
+                (verdict.comment, own, known[verdict.answer_id, "SolutionCell"]),
             )
 
 
@@ -197,7 +195,7 @@ def _cells(db: sqlite3.Connection, notebook: str) -> Iterator[ReleasedCell]:
         points = None
         if grading is not None:
             worth = "SELECT max_score FROM grade_cells WHERE id = ?"
-            points = _only(_rows(db, ((int, float),), worth, grading), f"points for '{name}'")
+            points = _rows(db, ((int, float),), worth, grading)[0][0]
         solution = (name, "SolutionCell") in kinds
         yield ReleasedCell(name, kind, source, bool(locked), checksum, solution, points)
 
@@ -217,37 +215,8 @@ def _rows(
     for row in rows:
         for value, kind in zip(row, kinds, strict=True):
             if not isinstance(value, kind):
-                raise _Damaged(f"a value that nbgrader does not write: {value!r:.60}")
+                raise TypeError(f"a value that nbgrader does not write: {value!r:.60}")
     return rows
-
-
-def _only(rows: Sequence[tuple[Any, ...]], what: str) -> Any:
-    """The first value of the first row."""
-    if not rows:
-        raise _Damaged(f"no {what}")
-    return rows[0][0]
-
-
-def _cell(known: Mapping[tuple[str, str], str], name: str, kind: str) -> str:
-    if (name, kind) not in known:
-        raise _Damaged(f"no {kind} '{name}'")
-    return known[name, kind]
-
-
-def _moment(text: str) -> datetime:
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            return moment
-    raise _Damaged(f"a time that nbgrader does not write: {text!r:.60}")
-
-
-def _later(due: datetime, extension: datetime) -> datetime:
-    """The deadline with the extension, which SQLAlchemy stores as a time since 1970."""
-    try:
-        return due + (extension - datetime(1970, 1, 1))  # noqa: DTZ001
-    except OverflowError:
-        raise _Damaged("an extension that never ends") from None
 
 
 @contextmanager
@@ -265,5 +234,5 @@ def _opened(root: Path) -> Iterator[sqlite3.Connection]:
             yield db
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter from a damaged table
         raise KitError(f"{file}: {error}; nothing was written") from None
-    except _Damaged as error:
-        raise KitError(f"{file}: is damaged: has {error}; nothing was written") from None
+    except (LookupError, TypeError, ValueError, OverflowError, StopIteration) as error:
+        raise KitError(f"{file}: is damaged: {error!r}; nothing was written") from None
