@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.diagnosis.comparison.relations.pair import FEWEST, Pair, Relation, is_telling, number
+from grader.diagnosis.comparison.relations.pair import Pair, Relation, is_telling, number
 from grader.types.text import listed
 
 _MOST_AXES = 5
@@ -251,24 +251,3 @@ def truth_repeated(pair: Pair) -> Iterator[Relation]:
 
 def _is_repeated(pair: Pair, array: Any, axis: int) -> bool:
     return pair.same(array, np.broadcast_to(array.take([0], axis), array.shape))
-
-
-def symmetric(pair: Pair) -> Iterator[Relation]:
-    """Two axes may change places, which changes the right result."""
-    for one, other in itertools.combinations(range(pair.got.ndim), 2):
-        if pair.got.shape != pair.want.shape or pair.got.shape[one] < FEWEST:
-            continue
-        if _is_symmetric(pair, pair.want, one, other) or not is_telling(pair.got, pair.is_bool):
-            continue
-        yield Relation(
-            f"symmetric:{one}{other}",
-            f"{pair.what} stays the same if {pair.axis(one)} and {pair.axis(other)} change places; "
-            "the right one does not.",
-            lambda each, one=one, other=other: (  # type: ignore[misc]
-                not np.isnan(each.got).any() and _is_symmetric(each, each.got, one, other)
-            ),
-        )
-
-
-def _is_symmetric(pair: Pair, array: Any, one: int, other: int) -> bool:
-    return other < array.ndim and pair.same(array, array.swapaxes(one, other))

@@ -22,7 +22,6 @@ from grader.diagnosis.comparison.relations.axes import (
     reduced,
     repeated,
     shape,
-    symmetric,
     truth_repeated,
 )
 from grader.diagnosis.comparison.relations.numbers import (
@@ -82,5 +81,5 @@ _ALL: tuple[Callable[[Pair], Iterator[Relation]], ...] = (
     partial(rounded, fewest=4),
     truth_repeated,
     *(wherever, slices, along_an_axis, one_hot, row_power, sums, row_factor, repeated, row_offset),
-    *(shared_out, stretches, blocked_elsewhere, symmetric, rounded, along_two_axes, places),
+    *(shared_out, stretches, blocked_elsewhere, rounded, along_two_axes, places),
 )

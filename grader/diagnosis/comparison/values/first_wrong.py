@@ -30,7 +30,7 @@ from grader.types.text import listed
 _LOOSE = 30  # times the room between equal numbers
 _NEAR = 0.01  # a factor so close to 1 is an error of another kind
 # Relations that also tensors have which are not meant to be the value, such as zeros.
-_WEAK = ("constant", "same-along", "symmetric", "rounded")
+_WEAK = ("constant", "same-along", "rounded")
 # Relations that a right way hardly makes between a value and what is computed of it.
 _ODD = ("map:abs", "only-first-right", "places", "reversed", "shuffled")
 

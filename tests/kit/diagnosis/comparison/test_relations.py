@@ -42,7 +42,6 @@ def sigmoids(*shape: int) -> Array:
 
 
 X = drawn(2, 3, 4)
-SQUARE = drawn(5, 5)
 W = shares(2, 3, 4)
 BLOCKED = np.where(drawn(2, 3, 4, seed=9) > 0, X, -np.inf)
 MASK = drawn(2, 3, 4) > 0
@@ -135,7 +134,6 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
         drawn(9, 3),
         "last-positions-right:0",
     ),
-    "a table that is its own transpose": (SQUARE @ SQUARE.T, SQUARE, "symmetric:01"),
     "the same for every batch": (np.repeat(drawn(1, 3, 4, seed=6), 2, 0), X, "same-along:0"),
     "the longest for every row": (LOWER[[3] * 4], LOWER[:4], "same-along:0"),
     "rounded": (X.astype(np.float16), X, "rounded"),
