@@ -41,7 +41,9 @@ def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones() 
     source = SOLUTIONS["split_heads.py"]
     poisoned = source.replace(b".transpose(1, 2)", b".transpose(1, 2).flip(1)")
     assert poisoned != source
-    report = graded({**SOLUTIONS, "split_heads.py": poisoned})
+    core = tuple(stage for stage in COURSE.stages if not stage.bonus)
+    submission = Submission("mine", {**SOLUTIONS, "split_heads.py": poisoned})
+    report = grade(COURSE, Request(submission, core, seed=11), "cpu")
     by_slug = {stage.slug: stage for stage in report.stages}
     assert by_slug["split_heads"].status is Status.FAILED
     for stage in report.stages:
@@ -331,7 +333,7 @@ def test_in_a_class_of_the_known_answers_everybody_gets_what_is_theirs() -> None
     tests = Path(__file__).parents[1]
     chance = random.Random(0)
     submissions = []
-    for number in range(40):
+    for number in range(16):
         texts = {}
         for stage in COURSE.stages:
             right = sorted((tests / "accepted" / stage.slug).glob("*.py"))[:4]
