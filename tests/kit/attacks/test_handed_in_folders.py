@@ -176,14 +176,16 @@ def test_it_gets_what_it_is_worth_and_others_their_points(
 
 @pytest.mark.slow
 def test_source_that_takes_gigabytes_to_read_costs_the_grader_nothing() -> None:
-    """One is in a notebook with a wrong answer, one has a cell that ends its process, too."""
+    """One is in a notebook with a wrong answer, one has a cell that ends its process, too.
+
+    More such source is read in run/test_reader.py.
+    """
     wrong = "def moving_average(values, width):\n    return values + 1"
     right = [RIGHT[f"{stage.slug}.py"].decode() for stage in TINY.stages[1:]]
     right = [text.replace("from moving_average import", "# ") for text in right]
     handed = [
         (wrong, GREEDY, *right, GREEDY),
         (wrong, GREEDY, *right, "import os\nos._exit(0)"),
-        (wrong, *right, "x = f'" + "{a}" * 70_000 + "'", "%x\n" * 50_000),
     ]
 
     def body(engine: Engine) -> None:
