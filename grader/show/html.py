@@ -34,6 +34,8 @@ _CELL = "text-align:left;padding:.15em .8em .15em 0"
 # Some themes break lines in the middle of a word.
 # A page that nbconvert exports draws <pre> in the font around it, and columns need this one.
 MONOSPACE = "font-family:monospace"
+# Begins a line that opens something. The style of the classic Notebook would hide its mark.
+SUMMARY = '<summary style="display:list-item;cursor:pointer">'
 _WRAPPED = f"{MONOSPACE};white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
 _TO_BEGIN = "Put your code in place of <code>raise NotImplementedError</code> and rerun the cell."
 _MORE_RUN = "These are your visible checks; more checks run on submission."
@@ -253,7 +255,7 @@ def details_html(summary: str, body: str, *, is_indented: bool = True) -> str:
     left = "1em" if is_indented else "0"
     return (
         '<details style="margin:.6em 0">'
-        f'<summary style="cursor:pointer">{escape(summary)}</summary>'
+        f"{SUMMARY}{escape(summary)}</summary>"
         f'<div style="margin:.6em 0 0 {left}">{body}</div></details>'
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.learning.predict.types import Predictions
+from grader.show.html import SUMMARY
 from grader.types.course import Assignment, Course, Stage
 from grader.types.resources import filled
 
@@ -279,7 +280,7 @@ def _questions(predictions: Predictions) -> str:
         if question.choices:
             choices = question.choices.items()
             parts.append("\n".join(f"- {letter}) {_text(says)}" for letter, says in choices))
-        parts.append("<details><summary>The answer</summary>")
+        parts.append(f"<details>{SUMMARY}The answer</summary>")
         parts.append(f"**{_text(question.solution)}**")
         parts.append(_text(question.because))
         parts.append("</details>")

@@ -11,7 +11,13 @@ import pytest
 from grader.learning.hints.types import Hints, Rung
 from grader.learning.notebook.aids import StageAids, aids_html
 from grader.learning.pictures.types import TracedHeatmap
-from grader.show.html import feedback_html, markdown_html, scoreboard_html, verdict_html
+from grader.show.html import (
+    details_html,
+    feedback_html,
+    markdown_html,
+    scoreboard_html,
+    verdict_html,
+)
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 
 EVIL = '<script>alert(1)</script><img src=x onerror="f()">\x1b[31m\u202e&amp;'
@@ -139,6 +145,10 @@ def test_hints_are_a_ladder_of_which_each_rung_opens_the_next() -> None:
     order = [page.text.index(f"({n} of 5)") for n in range(1, 6)]
     assert order == sorted(order)
     assert "Sheets have" not in page.text
+
+
+def test_what_opens_has_its_mark_in_the_classic_notebook_too() -> None:
+    assert 'style="display:list-item;' in details_html("A hint", "Try it.")
 
 
 def test_an_answer_opens_below_its_question_and_the_next_hint_below_that() -> None:

@@ -13,6 +13,7 @@ from grader.learning.notebook.builder import cell_code, notebook
 from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.read.stubs import read_stub
+from grader.show.html import SUMMARY
 from grader.types.course import Course
 from tests.kit.support.checkout import COURSE, TINY
 
@@ -92,10 +93,10 @@ def test_every_text_ends_with_its_figure() -> None:
 
 def test_a_question_shows_its_answer_only_when_it_is_opened() -> None:
     text = cell(built(COURSE), "masking-predict")
-    question, _, rest = text.partition("<details><summary>The answer</summary>")
+    question, _, rest = text.partition(f"<details>{SUMMARY}The answer</summary>")
     assert "How many pairs are left?" in question and "15" not in question
     assert rest.strip().startswith("**15**")
-    assert text.count("<details>") == text.count("</details>") == 5
+    assert text.count("<details>") == text.count("</details>") == text.count("list-item") == 5
     assert "- a) token 0 alone" in text
 
 
