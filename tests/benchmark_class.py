@@ -76,9 +76,10 @@ from typing import Any
 
 import psutil
 
+from grader.classes.nbgrader.assignment import solution_id
 from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request, with_engine
-from grader.learning.notebook.builder import cell_code, solution_id
+from grader.learning.notebook.builder import cell_code
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.read.submission import parse_cells

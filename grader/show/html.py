@@ -48,34 +48,14 @@ def verdict_html(report: Report, beside: Mapping[str, str]) -> str:
     """
     parts, shown = ["<div>"], report.stages
     if len(shown) > 1:
-        parts.append(_scoreboard(report))
+        parts.append(scoreboard_html(report))
         shown = tuple(stage for stage in shown if stage.status in (Status.FAILED, Status.ERROR))
     for stage in shown:
-        parts.append(_stage(report, stage, beside.get(stage.slug, "")))
+        parts.append(stage_html(report, stage, beside.get(stage.slug, "")))
     notes = [*skipped_lines(report), *report.notes]
     if notes:
         parts.append(f"<p><small>{'<br>'.join(_text(note) for note in notes)}</small></p>")
     return "".join(parts) + "</div>"
-
-
-def scoreboard_html(report: Report, anchors: Mapping[str, str]) -> str:
-    """The stages, their points and the total, for the top of a page with a cell for each stage.
-
-    Each stage links to its anchor in `anchors`, which are by slug.
-    """
-    return f'<div class="scoreboard">{_scoreboard(report, anchors)}</div>'
-
-
-def feedback_html(report: Report, stage: StageResult) -> str:
-    """The feedback on a submitted stage: no hints, but which one to ask for."""
-    more = ""
-    if stage.status is Status.FAILED and stage.caused_by is None:
-        advised = stage.advised
-        which = f", where hint {advised.hint} is about this failure" if advised else ""
-        command = f"To continue: <code>grade hint {_text(stage.slug)}</code>{which}. "
-        command = "" if stage.is_exam else command
-        more = f"<p>{command}You can fix your code and grade it yourself.</p>"
-    return _stage(report, stage, more, "Nothing is written here yet.")
 
 
 def markdown_html(text: str) -> str:
@@ -110,7 +90,9 @@ def inline_html(text: str) -> str:
 # --- the stages --------------------------------------------------------------------------------
 
 
-def _scoreboard(report: Report, anchors: Mapping[str, str] = MappingProxyType({})) -> str:
+def scoreboard_html(report: Report, anchors: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The stages, each with a link to its anchor if `anchors` has one by slug, and the total."""
+
     def title(stage: StageResult) -> str:
         words, anchor = _text(stage.title), anchors.get(stage.slug)
         return f'<a href="#{_text(anchor)}">{words}</a>' if anchor else words
@@ -133,7 +115,7 @@ def _scoreboard(report: Report, anchors: Mapping[str, str] = MappingProxyType({}
     )
 
 
-def _stage(report: Report, stage: StageResult, more: str, not_started: str = _TO_BEGIN) -> str:
+def stage_html(report: Report, stage: StageResult, more: str, not_started: str = _TO_BEGIN) -> str:
     """A stage's section, with `more` at its end."""
     parts = [_stage_opening(stage)]
     if stage.status is Status.NOT_STARTED:

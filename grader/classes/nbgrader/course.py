@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.learning.notebook.builder import assignment_notebook
+from grader.classes.nbgrader.assignment import assignment_notebook
 from grader.learning.predict.questions import read_predictions
 from grader.read.course_file import FILE_NAME
 from grader.read.files import write_whole

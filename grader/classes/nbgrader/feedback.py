@@ -8,7 +8,7 @@ from typing import Any
 
 from grader.classes.nbgrader.types import CellVerdict, NotebookVerdict
 from grader.learning.notebook.builder import TAG
-from grader.show.html import feedback_html, scoreboard_html
+from grader.show.html import scoreboard_html, stage_html
 from grader.show.screen import amount, count
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.resources import resource
@@ -52,8 +52,9 @@ def notebook_verdict(
         )
     remarks = "".join(f"<li>{_line(note)}</li>" for note in notes)
     small = "<br>".join(_line(note) for note in report.notes)
+    board = scoreboard_html(report, {slug: ids[0] for slug, ids in cells.items()})
     summary = (
-        f"{_STYLE}{scoreboard_html(report, {slug: ids[0] for slug, ids in cells.items()})}"
+        f'{_STYLE}<div class="scoreboard">{board}</div>'
         + (f"<ul>{remarks}</ul>" if remarks else "")
         + (f"<p><small>{small}</small></p>" if small else "")
     )
@@ -86,6 +87,18 @@ def _same_everywhere(
     reason = f"<p><strong>{_line(first)}</strong> {_line(why)}</p>"
     verdicts = (CellVerdict(one, two, points, most, reason, words) for one, two, most in cells)
     return NotebookVerdict(tuple(verdicts), f"{_STYLE}{reason}")
+
+
+def feedback_html(report: Report, stage: StageResult) -> str:
+    """The feedback on a submitted stage: no hints, but which one to ask for."""
+    more = ""
+    if stage.status is Status.FAILED and stage.caused_by is None:
+        advised = stage.advised
+        which = f", where hint {advised.hint} is about this failure" if advised else ""
+        command = f"To continue: <code>grade hint {_line(stage.slug)}</code>{which}. "
+        command = "" if stage.is_exam else command
+        more = f"<p>{command}You can fix your code and grade it yourself.</p>"
+    return stage_html(report, stage, more, "Nothing is written here yet.")
 
 
 def comment(stage: StageResult) -> str:

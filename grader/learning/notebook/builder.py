@@ -1,4 +1,4 @@
-"""Builds a notebook from a course and its stubs, to study or to submit. Pure."""
+"""Builds a notebook from a course and its stubs, and the cells of an assignment. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 from grader.learning.predict.types import Predictions
 from grader.show.html import SUMMARY
-from grader.types.course import Assignment, Course, Stage
+from grader.types.course import Course, Stage
 from grader.types.resources import filled
 
 _INDENT = "    "
-_START = "%load_ext grader"
+START = "%load_ext grader"
 _FIGURE = "figure.png"
 _FINALE = """## The finale
 
@@ -39,56 +39,22 @@ def notebook(
     `stubs`, `predictions`, `figures` (PNG) and `answers` are keyed by slug; an answer replaces the
     stub's code. The ids of a stage's cells depend only on its first slug.
     """
-    cells = [_markdown("title", _opening(course)), _code("start", _START)]
+    cells = [markdown_cell("title", _opening(course)), code_cell("start", START)]
     for stage in course.stages:
         stub = stubs[stage.slug]
-        cells += _introduction(stage, stub, predictions, figures)
+        cells += introduction(stage, stub, predictions, figures)
         code = cell_code((answers or {}).get(stage.slug, stub), course, stub)
-        cells.append(_code(f"{stage.cell_name}-code", f"%%grade {stage.slug}\n{code}", stage))
-        cells.append(_code(f"{stage.cell_name}-try", "", stage))
-    cells.append(_markdown("total-text", "## Your scoreboard\n\nAll stages that you have run:"))
-    cells.append(_code("total", "grade_here()"))
+        cells.append(code_cell(f"{stage.cell_name}-code", f"%%grade {stage.slug}\n{code}", stage))
+        cells.append(code_cell(f"{stage.cell_name}-try", "", stage))
+    cells.append(markdown_cell("total-text", "## Your scoreboard\n\nAll stages that you have run:"))
+    cells.append(code_cell("total", "grade_here()"))
     if has_finale:
-        cells.append(_markdown("finale-text", _FINALE))
-        cells.append(_code("finale", _TRAIN))
+        cells.append(markdown_cell("finale-text", _FINALE))
+        cells.append(code_cell("finale", _TRAIN))
     return notebook_file(cells)
 
 
-def assignment_notebook(
-    course: Course,
-    assignment: Assignment,
-    solutions: Mapping[str, str],
-    predictions: Mapping[str, Predictions],
-) -> dict[str, Any]:
-    """The instructor's version of an assignment, with nbgrader's markers and metadata.
-
-    The functions' docstrings stay in their cells, and there is no figure: nbgrader drops
-    attachments, and on its feedback page the headings take the places of the stages' anchors.
-
-    `solutions` are the stages' sources by slug. Each stage has a cell to write in, with the
-    grade_id `solution_id`, and a graded cell, with the stage's `cell_name` as grade_id; the cells
-    stay the same even if the checks change, or the stage is renamed. All other cells are locked,
-    texts too, so every unlocked cell is the student's own.
-    """
-    cells = [_markdown("title", _assignment_opening(course, assignment)), _code("start", _START)]
-    cells = [_nbgrader(cell, f"course-{cell['id']}", locked=True) for cell in cells]
-    for stage in assignment.stages:
-        source = solutions[stage.slug]
-        texts = _introduction(stage, source, predictions, None)
-        cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
-        code = _code(solution_id(stage), cell_code(source, course), stage)
-        cells.append(_nbgrader(code, solution_id(stage), solution=True))
-        check = _code(f"{stage.cell_name}-check", _check(stage), stage)
-        cells.append(_nbgrader(check, stage.cell_name, locked=True, points=stage.points))
-    return notebook_file(cells)
-
-
-def solution_id(stage: Stage) -> str:
-    """The grade_id of the cell with a stage's answer."""
-    return f"{stage.cell_name}-code"
-
-
-def _introduction(
+def introduction(
     stage: Stage,
     stub: str,
     predictions: Mapping[str, Predictions],
@@ -96,7 +62,7 @@ def _introduction(
 ) -> list[dict[str, Any]]:
     """A stage's text and its questions; with `figures`, its formula, docstrings and figure too."""
     details = figures is not None
-    text = _markdown(f"{stage.cell_name}-text", _teaching(stage, stub, details=details), stage)
+    text = markdown_cell(f"{stage.cell_name}-text", _teaching(stage, stub, details=details), stage)
     if figures is not None and stage.slug in figures:
         alt = f"A small example of {stage.slug}: the first and the last step as tables of numbers"
         text["source"] += ["\n", "\n", f"![{alt}](attachment:{_FIGURE})"]
@@ -105,37 +71,8 @@ def _introduction(
     cells = [text]
     if stage.slug in predictions:
         questions = _questions(predictions[stage.slug])
-        cells.append(_markdown(f"{stage.cell_name}-predict", questions, stage))
+        cells.append(markdown_cell(f"{stage.cell_name}-predict", questions, stage))
     return cells
-
-
-def _check(stage: Stage) -> str:
-    return (
-        f"# {stage.points:g} points. Run the cell above and then this one.\n"
-        f'grade_here("{stage.slug}")'
-    )
-
-
-def _nbgrader(
-    cell: dict[str, Any],
-    grade_id: str,
-    *,
-    locked: bool = False,
-    solution: bool = False,
-    points: float | None = None,
-) -> dict[str, Any]:
-    """The cell with the metadata that nbgrader needs."""
-    known: dict[str, Any] = {
-        "schema_version": 3,
-        "grade_id": grade_id,
-        "grade": points is not None,
-        "locked": locked,
-        "solution": solution,
-        "task": False,
-    }
-    if points is not None:
-        known["points"] = points
-    return {**cell, "metadata": {**cell["metadata"], "nbgrader": known}}
 
 
 def notebook_file(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -218,7 +155,7 @@ def _documented(stub: str) -> list[str]:
     parts = []
     for each in _described(stub):
         parts.append(f"### `{each.name}`")
-        parts.append(_text("\n".join(_as_markdown(each.text.split("\n")))))
+        parts.append(harmless("\n".join(_as_markdown(each.text.split("\n")))))
     return parts
 
 
@@ -239,18 +176,7 @@ def _as_markdown(lines: Sequence[str]) -> Iterator[str]:
 
 def _opening(course: Course) -> str:
     first = course.stages[0].slug
-    text = filled(__package__, "templates/course.md", title=_text(course.title), first=first)
-    return text.rstrip()
-
-
-def _assignment_opening(course: Course, assignment: Assignment) -> str:
-    text = filled(
-        __package__,
-        "templates/assignment.md",
-        title=_text(course.title),
-        stages=str(len(assignment.stages)),
-        points=f"{sum(stage.points for stage in assignment.stages):g}",
-    )
+    text = filled(__package__, "templates/course.md", title=harmless(course.title), first=first)
     return text.rstrip()
 
 
@@ -265,63 +191,51 @@ def _teaching(stage: Stage, stub: str, *, details: bool) -> str:
     more = [formula, *_documented(stub)] if details else []
     facts = f"`{stage.slug}`, {stage.points:g} {'bonus ' if stage.bonus else ''}points"
     if not summary or "\n" in summary:
-        parts = [f"## {_text(stage.title)}", facts, _text(doc), *more]
+        parts = [f"## {harmless(stage.title)}", facts, harmless(doc), *more]
         return "\n\n".join(filter(None, parts))
-    heading = f"## {_text(summary.removesuffix('.'))}"
-    parts = [heading, f"**{_text(stage.title)}**: {facts}", _text(rest), *more]
+    heading = f"## {harmless(summary.removesuffix('.'))}"
+    parts = [heading, f"**{harmless(stage.title)}**: {facts}", harmless(rest), *more]
     return "\n\n".join(filter(None, parts))
 
 
 def _questions(predictions: Predictions) -> str:
     parts = ["### Predict before you write\n\nNo points: answer in your head, then look."]
     for number, question in enumerate(predictions.questions, start=1):
-        parts.append(f"#### {number}. {_text(question.heading)}")
-        parts.append(_text(question.text))
+        parts.append(f"#### {number}. {harmless(question.heading)}")
+        parts.append(harmless(question.text))
         if question.choices:
             choices = question.choices.items()
-            parts.append("\n".join(f"- {letter}) {_text(says)}" for letter, says in choices))
+            parts.append("\n".join(f"- {letter}) {harmless(says)}" for letter, says in choices))
         parts.append(f"<details>{SUMMARY}The answer</summary>")
-        parts.append(f"**{_text(question.solution)}**")
-        parts.append(_text(question.because))
+        parts.append(f"**{harmless(question.solution)}**")
+        parts.append(harmless(question.because))
         parts.append("</details>")
     return "\n\n".join(parts)
 
 
-def _text(text: str) -> str:
+def harmless(text: str) -> str:
     """An author's text with every tag made harmless; indented code is unchanged."""
     lines = text.split("\n")
     return "\n".join(s if s.startswith(_INDENT) else TAG.sub("&lt;", s) for s in lines)
 
 
-def _markdown(name: str, source: str, stage: Stage | None = None) -> dict[str, Any]:
+def markdown_cell(name: str, source: str, stage: Stage | None = None) -> dict[str, Any]:
+    """A cell of text; one that belongs to a stage says so in its metadata."""
     return {
         "cell_type": "markdown",
         "id": _identifier(name),
-        "metadata": _metadata(stage),
-        "source": _lines(source),
+        "metadata": {} if stage is None else {"grader": {"stage": stage.slug}},
+        "source": source.splitlines(keepends=True),
     }
 
 
-def _code(name: str, source: str, stage: Stage | None = None) -> dict[str, Any]:
-    return {
-        "cell_type": "code",
-        "id": _identifier(name),
-        "metadata": _metadata(stage),
-        "execution_count": None,
-        "outputs": [],
-        "source": _lines(source),
-    }
+def code_cell(name: str, source: str, stage: Stage | None = None) -> dict[str, Any]:
+    """The same, for code that has not run."""
+    text = markdown_cell(name, source, stage)
+    return {**text, "cell_type": "code", "execution_count": None, "outputs": []}
 
 
 def _identifier(name: str) -> str:
     """A cell's id, at most 64 characters; its end says which of the stage's cells it is."""
     slug, _, part = name.rpartition("-")
     return f"{slug[:50]}-{part}" if slug else part
-
-
-def _metadata(stage: Stage | None) -> dict[str, Any]:
-    return {} if stage is None else {"grader": {"stage": stage.slug}}
-
-
-def _lines(source: str) -> Sequence[str]:
-    return source.splitlines(keepends=True)

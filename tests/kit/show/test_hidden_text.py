@@ -174,7 +174,9 @@ CHANNELS: dict[str, Callable[[str], str]] = {
     "gradescope, refused": lambda x: "".join(_strings(gradescope.refusal(f"a{x}b", 1))),
     "the page of a verdict": lambda letter: html.verdict_html(report_of(letter), {}),
     "the page of a scoreboard": lambda letter: html.scoreboard_html(report_of(letter), {}),
-    "nbgrader's feedback": lambda x: html.feedback_html(report_of(x), report_of(x).stages[0]),
+    "nbgrader's feedback": lambda x: grade_cells.feedback_html(
+        report_of(x), report_of(x).stages[0]
+    ),
     "nbgrader's comment": _cells,
     "a notebook's text": lambda letter: drawn(notebook.verdict(report_of(letter), {})),
     "the scoreboard": lambda letter: drawn(scoreboard.scoreboard(report_of(letter))),

@@ -11,13 +11,7 @@ import pytest
 from grader.learning.hints.types import Hints, Rung
 from grader.learning.notebook.aids import StageAids, aids_html
 from grader.learning.pictures.types import TracedHeatmap
-from grader.show.html import (
-    details_html,
-    feedback_html,
-    markdown_html,
-    scoreboard_html,
-    verdict_html,
-)
+from grader.show.html import details_html, markdown_html, scoreboard_html, verdict_html
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
 
 EVIL = '<script>alert(1)</script><img src=x onerror="f()">\x1b[31m\u202e&amp;'
@@ -227,15 +221,6 @@ def test_a_pages_scoreboard_leads_to_its_stages_and_a_notebooks_has_no_links() -
     assert re.findall(r'<a href="(.*?)">', html) == ["#halve", "#wi&amp;gs"]
     assert {"script", "img"}.isdisjoint(Reader(html).tags)
     assert "href" not in verdict_html(both, {})
-
-
-def test_feedback_names_the_hint_to_ask_for_and_shows_none() -> None:
-    failed = stage(Status.FAILED, check(diagnosis=DIAGNOSIS))
-    text = Reader(feedback_html(report(failed), failed)).text
-    assert "It folds (-2 points)" in text and "Likely: You fold it upside down." in text
-    assert "grade hint fold, where hint 3 is about this failure" in text
-    untouched = stage(Status.NOT_STARTED, check())
-    assert "Nothing is written here yet." in feedback_html(report(untouched), untouched)
 
 
 def test_what_the_code_printed_and_the_heatmap_can_be_opened() -> None:

@@ -12,9 +12,9 @@ import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 from traitlets.config.loader import PyFileConfigLoader
 
+from grader.classes.nbgrader.assignment import solution_id
 from grader.classes.nbgrader.course import CONFIG, configured, write_nbgrader_course
 from grader.command.main import main
-from grader.learning.notebook.builder import solution_id
 from grader.types.course import Course
 from tests.kit.support.checkout import COURSE, TINY
 from tests.kit.support.tiny import Capture, copy_tiny

@@ -13,6 +13,7 @@ from nbgrader.utils import determine_grade
 
 from grader.classes.nbgrader.feedback import (
     comment,
+    feedback_html,
     notebook_verdict,
     outputs,
     put_verdict,
@@ -65,6 +66,14 @@ def graded(points: float | None, most: float = 4.0) -> Any:
     verdict = CellVerdict("fold", "fold-code", points, most, "<p>why</p>", "why")
     found["outputs"] = [from_dict(output) for output in outputs(verdict)]
     return determine_grade(found)
+
+
+def test_feedback_names_the_hint_to_ask_for_and_shows_none() -> None:
+    text = feedback_html(report(FAILED), FAILED)
+    assert "<strong>It folds</strong> (-2 points)" in text and "</strong> You turn it." in text
+    assert "grade hint fold</code>, where hint 3 is about this failure" in text
+    untouched = stage(Status.NOT_STARTED, check(Outcome.FAILED))
+    assert "Nothing is written here yet." in feedback_html(report(untouched), untouched)
 
 
 @pytest.mark.parametrize("points", [0, 0.0, 1, 1.5, 1 / 3, 4, 4.0, 1e-9])
