@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.command.grade import afterwards
 from grader.command.output import console, status_line
-from grader.learning.certificate.types import Certificate, Passed
+from grader.learning.certificate.types import Certificate
 from grader.learning.pictures.files import KINDS, write_figure
 from grader.learning.pictures.types import Trace
 from grader.read.progress import recall_present
@@ -58,17 +58,15 @@ def run(args: argparse.Namespace) -> int:
         shown = _shown(workspace)
     from grader.learning.certificate.screen import certificate_screen
 
-    certificate = _certificate(course, progress, shown, args.name)
+    passed = ((stage, progress.stage(stage.slug)) for stage in course.stages)
+    passing = tuple(each for each in passed if each[1].status is Status.PASSED)
+    today = datetime.now().astimezone().date().isoformat()
+    certificate = Certificate(course.title, args.name, today, passing, shown)
     console(args).print(certificate_screen(certificate, _offers(course, progress)), end="")
+    from grader.learning.certificate.drawing import certificate_figure, description
 
-    def draw() -> object:
-        from grader.learning.certificate.drawing import certificate_figure
-
-        return certificate_figure(certificate, with_way=args.with_way)
-
-    from grader.learning.certificate.drawing import description
-
-    write_figure(draw, args.out, f"Certificate: {course.title}", description(certificate))
+    figure = certificate_figure(certificate, with_way=args.with_way)
+    write_figure(figure, args.out, f"Certificate: {course.title}", description(certificate))
     print(f"  written: {args.out}")
     return 0
 
@@ -85,25 +83,6 @@ def _shown(workspace: Workspace) -> Trace:
     submission = read_submission(workspace.exercises, is_own=True)
     with cpu_interpreter(course) as interpreter:
         return trace(course, stage, submission, interpreter, stage.certificate_file)
-
-
-def _certificate(course: Course, progress: Progress, shown: Trace, name: str) -> Certificate:
-    passed = []
-    for stage in course.stages:
-        known = progress.stage(stage.slug)
-        if known.status is Status.PASSED:
-            on = (known.passed or "")[:10]
-            facts = (stage.bonus, known.attempts, known.rungs, on)
-            passed.append(Passed(stage.slug, stage.title, known.score, *facts))
-    return Certificate(
-        course.title,
-        name,
-        datetime.now().astimezone().date().isoformat(),
-        sum(each.points for each in passed if not each.bonus),
-        sum(each.points for each in passed if each.bonus),
-        tuple(passed),
-        shown,
-    )
 
 
 def _offers(course: Course, progress: Progress) -> list[tuple[str, str]]:

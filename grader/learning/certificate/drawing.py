@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import textwrap
 
-from matplotlib.figure import Figure
-
 from grader.learning.certificate.screen import result, way
 from grader.learning.certificate.types import Certificate
-from grader.learning.pictures.drawing import draw_curves, draw_panel, literal
+from grader.learning.pictures.drawing import Figure, draw_curves, draw_panel, literal
 from grader.learning.pictures.types import TracedCurves
 from grader.show.screen import amount
 
@@ -34,12 +32,12 @@ def certificate_figure(certificate: Certificate, *, with_way: bool) -> Figure:
     by = f"{certificate.name}, {certificate.date}" if certificate.name else certificate.date
     write(0.06, 0.875, by, 13)
     write(0.06, 0.82, result(certificate), 13, "#00603f")
-    y, step = 0.76, min(0.036, 0.52 / len(certificate.stages))
-    for stage in certificate.stages:
-        write(0.06, y, amount(stage.points), 320 * step)
+    y, step = 0.76, min(0.036, 0.52 / len(certificate.passed))
+    for stage, known in certificate.passed:
+        write(0.06, y, amount(known.score), 320 * step)
         write(0.09, y, stage.title, 320 * step)
         if with_way:
-            write(0.27, y, way(stage), 220 * step, _QUIET)
+            write(0.27, y, way(known), 220 * step, _QUIET)
         y -= step
     sentence = next((part for part in shown.parts if isinstance(part, str)), "")
     for line in textwrap.wrap(re.sub(r"[*`]", "", sentence), _SENTENCE):
@@ -61,5 +59,5 @@ def certificate_figure(certificate: Certificate, *, with_way: bool) -> Figure:
 
 def description(certificate: Certificate) -> str:
     """The certificate in words, for screen readers."""
-    stages = ", ".join(stage.title for stage in certificate.stages)
+    stages = ", ".join(stage.title for stage, _ in certificate.passed)
     return f"{certificate.course}. {result(certificate)} {stages}. {certificate.date}."

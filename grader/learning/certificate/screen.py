@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from grader.learning.certificate.types import Certificate, Passed
+from grader.learning.certificate.types import Certificate
 from grader.learning.pictures.curves import curves_lines
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import stop_screen
@@ -38,13 +38,13 @@ def certificate_screen(
         yield from stop_screen(certificate.shown).draw(page)
     yield Text()
     yield from page.sentence("The way here", "bold")
-    width = max(cell_len(page.word(stage.slug)) for stage in certificate.stages)
-    for stage in certificate.stages:
+    width = max(cell_len(page.word(stage.slug)) for stage, _ in certificate.passed)
+    for stage, known in certificate.passed:
         if page.plain:
-            yield from page.sentence(f"{page.word(stage.slug)}: {way(stage)}.")
+            yield from page.sentence(f"{page.word(stage.slug)}: {way(known)}.")
             continue
         line = Text(" " * MARGIN).append(page.column(stage.slug, width))
-        yield from page.wrap(Text(" " * GAP + way(stage), "dim"), MARGIN, line)
+        yield from page.wrap(Text(" " * GAP + way(known), "dim"), MARGIN, line)
     yield Text()
     yield from page.offers(offers)
 
@@ -62,16 +62,18 @@ def too_early(page: Page, left: Mapping[str, StageProgress]) -> Iterator[Text]:
 
 def result(certificate: Certificate) -> str:
     """The score in a sentence."""
-    core = core_of(certificate.stages)
-    bonus = f", and {amount(certificate.bonus)} bonus points" if certificate.bonus else ""
-    return f"All {len(core)} stages pass: {count(certificate.score, 'point')}{bonus}."
+    core = core_of([stage for stage, _ in certificate.passed])
+    more = certificate.points(bonus=True)
+    bonus = f", and {amount(more)} bonus points" if more else ""
+    points = count(certificate.points(bonus=False), "point")
+    return f"All {len(core)} stages pass: {points}{bonus}."
 
 
-def way(stage: Passed) -> str:
+def way(known: StageProgress) -> str:
     """How often a stage was tried, the highest hint that was seen, and when it first passed."""
     facts = [
-        count(stage.attempts, "attempt") if stage.attempts else "",
-        f"up to hint {stage.hints}" if stage.hints else "no hint",
-        f"first passed on {stage.on}" if stage.on else "",
+        count(known.attempts, "attempt") if known.attempts else "",
+        f"up to hint {known.rungs}" if known.rungs else "no hint",
+        f"first passed on {known.passed[:10]}" if known.passed else "",
     ]
     return ", ".join(filter(None, facts))

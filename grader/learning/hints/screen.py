@@ -1,7 +1,8 @@
-"""A stage's hints on the screen: one rung, the whole ladder, and what the stage teaches."""
+"""A stage's hints on the screen: one rung, the whole ladder, what the stage teaches, a solution."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -12,6 +13,7 @@ from grader.show.screen import MARGIN, Page, framed, screen
 from grader.types.course import Stage
 
 _REPAIR_LINES = 12
+_COMMENT = re.compile(r"( *# )(.*)")
 
 
 @framed
@@ -74,6 +76,31 @@ def aftermath(page: Page, hints: Hints) -> Iterator[Text]:
             yield from page.sentence(heading, "bold")
             yield from page.markdown(text, MARGIN)
             yield Text()
+
+
+@framed
+def solution(page: Page, stage: Stage, code: str, *, gave_up: bool = False) -> Iterator[Text]:
+    """The code of a solution; `gave_up` if the learner sees it before passing.
+
+    A line of code stays whole however long it is: print this with `soft_wrap`.
+    """
+    yield from page.sentence(
+        Text().append(page.word(stage.title), "bold").append("   one solution")
+    )
+    yield Text()
+    if gave_up:
+        yield from page.sentence(
+            "You see it before passing; `grade` remembers that. Now write your own version."
+        )
+        yield Text()
+    for line in code.rstrip().split("\n"):
+        comment = _COMMENT.fullmatch(line)
+        if comment is None:
+            yield Text(" " * MARGIN + page.clean(line), no_wrap=True)
+        else:  # every wrapped line stays a comment
+            head = " " * MARGIN + comment[1]
+            for part in page.wrap(page.clean(comment[2]), len(head)):
+                yield Text(head + part.plain.strip(), "dim")
 
 
 def rung(page: Page, title: str, hints: Hints, turn: Turn) -> Iterator[Text]:

@@ -11,7 +11,6 @@ from grader.read.progress import read_progress, update_progress
 from grader.read.stubs import read_solution
 from grader.read.workspace import locate_workspace
 from grader.types.errors import KitError
-from grader.types.progress import Progress
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the solution, but only if the progress that permits it can be read and saved."""
-    from grader.learning.hints.screen import aftermath
-    from grader.learning.hints.solution import solution
+    from grader.learning.hints.screen import aftermath, solution
 
     workspace = locate_workspace(args.course)
     stage = find_stage(workspace.course, args.stage)
@@ -38,11 +36,7 @@ def run(args: argparse.Namespace) -> int:
     found = read_progress(workspace.root)
     known, note = found.progress.stage(stage.slug), found.note
     if args.give_up and not known.is_open:
-
-        def surrender(now: Progress) -> Progress:
-            return now if now.stage(stage.slug).is_open else now.with_surrender(stage.slug)
-
-        after = update_progress(workspace.root, surrender)
+        after = update_progress(workspace.root, lambda now: now.with_surrender(stage.slug))
         known, note = after.progress.stage(stage.slug), note or after.note
     if note:
         complain(note)

@@ -1,14 +1,13 @@
-"""Draws a heatmap or curves with matplotlib, for a file. Imported only to write one."""
+"""Draws a heatmap or curves with matplotlib, for a file. Imported only to write one.
+
+The import raises KitError if matplotlib is not installed.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 from typing import Any
-
-from matplotlib import colormaps
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from grader.learning.pictures.heatmap import are_shares, cell_format, is_light, limits
 from grader.learning.pictures.numbers import is_finite, short
@@ -22,7 +21,15 @@ from grader.learning.pictures.types import (
     TracedHeatmap,
     TracedStep,
 )
+from grader.types.errors import KitError
 from grader.types.text import safe
+
+try:
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure as Figure  # the certificate's too
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+except ImportError as error:
+    raise KitError(f"cannot write PNG or SVG: {error}: type `pip install matplotlib`") from None
 
 _COLOURS = "viridis"  # even in lightness, also for colour-blind readers and in grey
 _PANELS_BESIDE = 4

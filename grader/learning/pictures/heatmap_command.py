@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
 from pathlib import Path
 
 from grader.command.grade import add_submission
@@ -32,15 +31,16 @@ def run(args: argparse.Namespace) -> int:
     """Print and write a heatmap; 1 if the learner's code does not get that far."""
     from grader.learning.pictures.heatmap import heatmap_screen
     from grader.learning.pictures.trace import stop_screen
-    from grader.learning.pictures.tracer import traces
+    from grader.learning.pictures.tracer import trace
+    from grader.run.device import cpu_interpreter
 
     course, submission = chosen_submission(args)
     stages = sorted(stages_to_try(course, args.stage), key=lambda stage: stage.bonus)
     tried: list[Trace] = []
-    with status_line(args), closing(traces(course, stages, submission)) as found:
-        for trace in found:
-            tried.append(trace)
-            if trace.heatmap is not None:
+    with status_line(args), cpu_interpreter(course) as interpreter:
+        for stage in stages:
+            tried.append(trace(course, stage, submission, interpreter))
+            if tried[-1].heatmap is not None:
                 break
     last = tried[-1]
     if last.heatmap is None and args.stage is not None:
@@ -48,9 +48,9 @@ def run(args: argparse.Namespace) -> int:
             raise KitError(f"the trace of {last.slug} draws no heatmap: `grade trace {last.slug}`")
         console(args).print(stop_screen(last), end="")
         return 1
-    for trace in tried:
-        if trace.heatmap is None and trace.stop is not None and not trace.stop.not_written:
-            print(f"  {trace.slug} stops early: see `grade trace {trace.slug}`.")
+    for each in tried:
+        if each.heatmap is None and each.stop is not None and not each.stop.not_written:
+            print(f"  {each.slug} stops early: see `grade trace {each.slug}`.")
     if last.heatmap is None:
         print("  There is nothing to draw yet. `grade` shows what to write next.")
         return 1

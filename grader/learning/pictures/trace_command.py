@@ -62,12 +62,10 @@ def _write(trace: Trace, file: Path) -> None:
     if not names:
         raise KitError(f"the trace of {trace.slug} drew no picture, so none was written")
 
-    def drawn() -> object:
-        from grader.learning.pictures.drawing import steps_figure
+    from grader.learning.pictures.drawing import steps_figure
 
-        return steps_figure(trace)
-
-    write_figure(drawn, file, trace.title, f"Tables of numbers: {names[0]}, then {names[-1]}.")
+    words = f"Tables of numbers: {names[0]}, then {names[-1]}."
+    write_figure(steps_figure(trace), file, trace.title, words)
 
 
 def chosen_submission(args: argparse.Namespace) -> tuple[Course, Submission]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from grader.learning.pictures.types import (
 )
 from grader.read.faults import fault_of
 from grader.run.answers import Loaded, WorkerAnswers
-from grader.run.device import cpu_interpreter
 from grader.run.failures import AnswerError
 from grader.run.importing import Import
 from grader.run.remote import RemoteSubmission
@@ -40,15 +39,6 @@ _BLOCKS, _PLACES = 8, 16  # the most tables of a tensor, and the most rows and c
 _COMPARED = range(4, 4097)  # sizes of tensors that are compared with the earlier steps
 _SEED = 1
 _OF_A_CHECK = ("given", "measured", "held_by", "tried")  # not functions of the learner
-
-
-def traces(
-    course: Course, stages: Sequence[Stage], submission: Submission
-) -> Generator[Trace, None, None]:
-    """The trace of each of `stages`, one at a time. Raises KitError."""
-    with cpu_interpreter(course) as interpreter:
-        for stage in stages:
-            yield trace(course, stage, submission, interpreter)
 
 
 def trace(

@@ -42,7 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make or restore a workspace and print the next commands."""
-    from grader.show.workspace import made, restored
+    from grader.show.screen import count
+    from grader.show.workspace import done
 
     root = args.folder or nearest_root(Path.cwd())
     if root is None:
@@ -53,16 +54,19 @@ def run(args: argparse.Namespace) -> int:
             f"{root} is the course's own folder: type `grade` here, or `grade init DIR` elsewhere"
         )
     python = sys.executable if os.access(sys.executable or "", os.X_OK) else None
-    done = make_workspace(root, _course(args.course, root), python)
+    made = make_workspace(root, _course(args.course, root), python)
     name = "" if root == Path.cwd() else short_path(root)
     watch = ("Grade at each save:", "grade watch")
     steps = [("Go there:", f"cd {shlex.quote(name)}"), watch] if name else [watch, _STUCK]
-    if done.was_there:
-        screen = restored(name, done.files, steps)
+    if made.was_there:
+        is_missing = "Restored the missing files:" if made.files else "Nothing is missing."
+        said, files = f"{name or 'This folder'} is already a workspace. {is_missing}", made.files
     else:
-        screen = made(name, sum(file.startswith("exercises/") for file in done.files), steps)
+        exercises = count(sum(file.startswith("exercises/") for file in made.files), "file")
+        what = f"exercises/ with {exercises} to work in, README.md, settings for editors."
+        said, files = f"Made {name or 'a workspace here'}: {what}", ()
     args.course = None  # the folder knows its course
-    console(args).print(screen, end="")
+    console(args).print(done(said, files, steps), end="")
     return 0
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from grader.learning.certificate.drawing import certificate_figure
-from grader.learning.certificate.types import Certificate, Passed
+from grader.learning.certificate.types import Certificate
 from grader.learning.pictures.tracer import trace
 from grader.learning.pictures.types import Trace
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
+from grader.types.course import Stage
+from grader.types.progress import StageProgress
+from grader.types.report import Status
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
 from tests.kit.support.tiny import Say, solve
@@ -68,8 +71,10 @@ def test_another_ending_of_the_file_is_refused_before_anything_runs(tiny: Path, 
 
 
 def test_the_way_is_on_the_page_only_if_asked() -> None:
-    stages = tuple(Passed(f"s{n}", f"Stage {n}", 5, n > 2, 3, 2, "2026-01-02") for n in range(30))
-    certificate = Certificate("Birds", "", "2026-01-03", 10, 140, stages, Trace("s0", "S", ()))
+    known = StageProgress(2, Status.PASSED, 5, attempts=3, passed="2026-01-02T10:00:00+00:00")
+    stages = (Stage(f"s{n}", f"Stage {n}", 5, n > 2, (), (), Path()) for n in range(30))
+    passed = tuple((stage, known) for stage in stages)
+    certificate = Certificate("Birds", "", "2026-01-03", passed, Trace("s0", "S", ()))
     pages = [certificate_figure(certificate, with_way=way) for way in (False, True)]
     texts = [[text.get_text() for text in page.texts] for page in pages]
     assert not any("attempts" in text for text in texts[0])

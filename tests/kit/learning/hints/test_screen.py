@@ -8,7 +8,7 @@ import textwrap
 import pytest
 from rich.console import Console
 
-from grader.learning.hints.solution import solution
+from grader.learning.hints.screen import solution
 from grader.read.stubs import read_solution
 from grader.types.course import Stage
 from tests.kit.support.checkout import COURSE
