@@ -29,6 +29,7 @@ from queue import Empty, SimpleQueue
 from types import CodeType
 from typing import Any
 
+_Shown = Mapping[str, str]  # HTML, and the same as text for frontends without HTML
 _Ran = tuple[str, str | None, float]  # a cell's text, its id if it is known, its seconds
 _TICK = 0.1  # seconds; Windows notices an interrupt only between two waits
 _FAREWELL = 5.0
@@ -84,20 +85,6 @@ class GradingStopped(KeyboardInterrupt):
 
     def _render_traceback_(self) -> list[str]:
         return ["Stopped: nothing was graded."]
-
-
-class Shown:
-    """HTML, and the same as text for frontends without HTML."""
-
-    def __init__(self, html: str, text: str) -> None:
-        self._html = html
-        self._text = text
-
-    def _repr_html_(self) -> str:
-        return self._html
-
-    def __repr__(self) -> str:
-        return self._text
 
 
 class Session:
@@ -235,15 +222,15 @@ class Session:
             answer = self._helper.ask({**request, "cells": cells})
         except KeyboardInterrupt:
             if shown is not None:
-                shown.update(_line("Stopped: nothing was graded."))
+                shown.update(_line("Stopped: nothing was graded."), raw=True)
             raise GradingStopped from None
         self._began += time.monotonic() - start  # the verdict's time is not the cell's
         if "html" in answer:
             self.report = answer.get("report", self.report)
-            shown.update(Shown(answer["html"], answer["text"]))
+            shown.update(_shown(answer["html"], answer["text"]), raw=True)
         else:
             problem = answer.get("error") or answer["ended"]
-            shown.update(_line(f"grade: {problem}"))
+            shown.update(_line(f"grade: {problem}"), raw=True)
         return answer
 
 
@@ -271,20 +258,24 @@ def _points(answer: Mapping[str, Any], *, validating: bool) -> float | None:
     return None if score == most else float(score)
 
 
-def _display(shown: Shown, **options: Any) -> Any:
+def _display(shown: _Shown, **options: Any) -> Any:
     display = import_module("IPython.display").display  # only this function needs IPython
-    return display(shown, **options)
+    return display(shown, raw=True, **options)
 
 
-def _picture(file: str, name: str) -> Shown:
+def _picture(file: str, name: str) -> _Shown:
     """An SVG file, no wider than the cell."""
     data = base64.b64encode(Path(file).read_bytes()).decode("ascii")
     source = f"data:image/svg+xml;base64,{data}"
-    return Shown(f'<img style="max-width: 100%" alt="{escape(name)}" src="{source}">', name)
+    return _shown(f'<img style="max-width: 100%" alt="{escape(name)}" src="{source}">', name)
 
 
-def _line(text: str) -> Shown:
-    return Shown(f"<p>{escape(text)}</p>", text)
+def _line(text: str) -> _Shown:
+    return _shown(f"<p>{escape(text)}</p>", text)
+
+
+def _shown(html: str, text: str) -> _Shown:
+    return {"text/html": html, "text/plain": text}
 
 
 def _as_notebook(sources: Sequence[str]) -> Mapping[str, Any]:

@@ -15,10 +15,10 @@ from grader.types.course import Course
 from grader.types.resources import filled
 
 _CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
-# Only authors and instructors need these, and what compares with solutions.
+# Only authors and instructors need these, and what a copy without solutions and points cannot do.
 _WITHHELD = (
     *("grader/authoring/", "grader/channels/", "grader/classes/", "grader/diagnosis/comparison/"),
-    *("grader/kit/", "grader/nbgrader.py"),
+    *("grader/kit/", "grader/learning/certificate/", "grader/nbgrader.py"),
 )
 
 

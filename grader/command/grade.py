@@ -29,7 +29,7 @@ from grader.read.submission import (
 )
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
-from grader.types.errors import KitError, ProgressError
+from grader.types.errors import ProgressError, writing
 from grader.types.report import Report, StageResult, Status, to_json
 from grader.types.seed import fresh_seed
 from grader.types.submission import Submission
@@ -121,7 +121,10 @@ def run(args: argparse.Namespace) -> int:
         trouble = _remember(workspace, report, submission, texts)
         memory.keep(report, texts)
     if args.junit is not None:
-        _write_junit(args.junit, report)
+        from grader.show.junit import junit
+
+        with writing(args.junit):
+            write_whole(args.junit, junit(report))
     if args.json:
         json.dump(to_json(report), sys.stdout, indent=2)
         print()
@@ -214,16 +217,6 @@ def lanes(jobs: int | None) -> int:
     from grader.run.lanes import usable_cores
 
     return max(1, jobs) if jobs else usable_cores()
-
-
-def _write_junit(file: Path, report: Report) -> None:
-    """Write the report as JUnit XML. Raises KitError."""
-    from grader.show.junit import junit
-
-    try:
-        write_whole(file, junit(report))
-    except OSError as error:
-        raise KitError(f"--junit {file}: cannot be written: {error.strerror}") from None
 
 
 def _remember(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import os
 import re
 import signal
@@ -55,6 +54,7 @@ _COMMANDS = {
 }
 _FOR_AUTHORS = {"watch": "authoring.watch.command"}  # instead, with --author
 _INTERRUPTED = 130
+_PACKAGE = Path(__file__).parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,7 +118,7 @@ def with_command(words: Sequence[str]) -> list[str]:
 def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser for a command line, which starts with a command.
 
-    Raises KitError for a command of a wing that is not installed.
+    Raises KitError for a command that is not installed.
     """
     parser = argparse.ArgumentParser(
         prog="grade",
@@ -155,5 +155,5 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _is_installed(module: str) -> bool:
-    """Whether the room or wing of a command's module is in this copy of the kit."""
-    return importlib.util.find_spec(f"grader.{module.partition('.')[0]}") is not None
+    """Whether a command's module is in this copy of the kit."""
+    return (_PACKAGE / f"{module.replace('.', '/')}.py").is_file()

@@ -378,30 +378,36 @@ def _stage_heading(page: Page, stage: StageResult, *, every: bool = False) -> Te
 
 
 def _fix_earlier(page: Page, report: Report, stage: StageResult, cause: str) -> Iterator[Text]:
-    standing = {earlier.slug: earlier.status for earlier in report.stages}.get(cause)
-    this, that = page.word(stage.slug), page.word(cause)
-    if standing is Status.NOT_STARTED:
-        why, advice = " fails only because it uses {}, which is not written yet.", "Write"
-    elif standing is Status.FAILED:
-        why, advice = " fails only because {} does.", "Fix"
-    else:
-        why, advice = " fails only because {} is not right yet.", "Fix"
-    before, after = why.split("{}")
-    line = Text().append(this, "bold").append(before).append(that, "bold").append(after)
-    yield from page.sentence(line)
+    why, advice = why_it_waits(report, stage)
+    yield from page.sentence(page.inline(why))
     if stage.score == stage.max_score:
         yield from page.sentence(
             "You still get its points: with the course's version of that stage it passes."
         )
-    yield from page.offer(f"{advice} that one first:", f"grade {that}")
+    yield from page.offer(f"{advice} that one first:", f"grade {page.word(cause)}")
+
+
+def why_it_waits(report: Report, stage: StageResult) -> tuple[str, str]:
+    """Why a stage waits for an earlier one, in simple markdown, and what to do with that one."""
+    before = {earlier.slug: earlier.status for earlier in report.stages}.get(stage.caused_by or "")
+    this, that = f"**{stage.slug}**", f"**{stage.caused_by}**"
+    if before is Status.NOT_STARTED:
+        return f"{this} fails only because it uses {that}, which is not written yet.", "Write"
+    if before is Status.FAILED:
+        return f"{this} fails only because {that} does.", "Fix"
+    return f"{this} fails only because {that} is not right yet.", "Fix"
+
+
+def perhaps_earlier(stage: StageResult) -> str:
+    """The earlier stage to fix first, if it is uncertain whether it is the cause; "" if none is."""
+    if stage.perhaps is None:
+        return ""
+    return f"It uses **{stage.perhaps}**, which does not pass yet: that may be why, so begin there."
 
 
 def _perhaps(page: Page, stage: StageResult) -> Iterator[Text]:
-    """The earlier stage to fix first, if it is uncertain whether it is the cause."""
-    if stage.perhaps is not None:
-        earlier = page.word(stage.perhaps)
-        line = Text("It uses ").append(earlier, "bold").append(", which does not pass yet: ")
-        yield from page.sentence(line.append("that may be why, so begin there."))
+    if words := perhaps_earlier(stage):
+        yield from page.sentence(page.inline(words))
 
 
 def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:

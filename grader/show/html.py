@@ -12,7 +12,14 @@ from html import escape
 from itertools import groupby
 from types import MappingProxyType
 
-from grader.show.failure import NOT_YOURS, TOO_SLOW, essence, others_line
+from grader.show.failure import (
+    NOT_YOURS,
+    TOO_SLOW,
+    essence,
+    others_line,
+    perhaps_earlier,
+    why_it_waits,
+)
 from grader.show.markdown import INLINE, Kind, blocks
 from grader.show.scoreboard import VISIBLE_PASS, skipped_lines, standing
 from grader.show.screen import amount, count
@@ -155,14 +162,8 @@ def _points(stage: StageResult) -> str:
 
 def _failures(report: Report, stage: StageResult) -> Iterator[str]:
     if stage.caused_by is not None:
-        before = {other.slug: other.status for other in report.stages}.get(stage.caused_by)
-        not_written = before is Status.NOT_STARTED
-        yield (
-            f"<p><code>{_text(stage.slug)}</code> fails only because it uses "
-            f"<code>{_text(stage.caused_by)}</code>, which is not "
-            f"{'written' if not_written else 'right'} yet. "
-            f"{'Write' if not_written else 'Fix'} that one first.</p>"
-        )
+        why, advice = why_it_waits(report, stage)
+        yield f"<p>{inline_html(why)} {advice} that one first.</p>"
         return
     causes = stage.causes
     bad = sum(len(cause.checks) for cause in causes)
@@ -172,11 +173,8 @@ def _failures(report: Report, stage: StageResult) -> Iterator[str]:
         yield f"<p>{bad} of {count(len(checks))} {verb} not pass yet.</p>"
     elif stage.status is Status.ERROR:
         yield f"<p>{NOT_YOURS}</p>"
-    if stage.perhaps is not None:
-        yield (
-            f"<p>It uses <code>{_text(stage.perhaps)}</code>, which does not pass yet. That may be "
-            "the reason, so start there.</p>"
-        )
+    if words := perhaps_earlier(stage):
+        yield f"<p>{inline_html(words)}</p>"
     shown = [_cause(cause) for cause in causes]
     yield from shown[:_SHOWN]
     if shown[_SHOWN:]:

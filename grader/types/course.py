@@ -144,7 +144,7 @@ class Stage:
         """The optional files that teach beside the hints; students get them too."""
         return (
             *(self.predictions_file, self.trace_file, self.explore_file, self.figure_file),
-            *(self.finale_file, self.finale_text, self.certificate_file),
+            *(self.finale_file, self.finale_text),
         )
 
 

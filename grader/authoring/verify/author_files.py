@@ -58,7 +58,12 @@ def files_of(stage: Stage) -> list[Path]:
     """All existing files of a stage."""
     files = (
         *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
-        *(stage.misconceptions_file, *stage.shown_files, stage.mutants_file),
+        *(
+            stage.misconceptions_file,
+            *stage.shown_files,
+            stage.certificate_file,
+            stage.mutants_file,
+        ),
         *shared_files(stage.misconceptions_file),
         *accepted_files(stage),
     )
@@ -287,7 +292,12 @@ def _is_kits_own(conftest: Path) -> bool:
 def _homes(stage: Stage) -> Iterable[Path]:
     return (
         *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
-        *(stage.misconceptions_file, *stage.shown_files, stage.mutants_file),
+        *(
+            stage.misconceptions_file,
+            *stage.shown_files,
+            stage.certificate_file,
+            stage.mutants_file,
+        ),
         *(stage.accepted_folder, stage.accepted_folder / "any.py"),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from grader.learning.hints.types import Hints, Rung
 from grader.read.faults import author_text
@@ -33,6 +34,13 @@ def open_hints(stage: Stage) -> Hints:
     if stage.is_exam:
         raise KitError(f"{stage.slug} is part of an exam: there are no hints")
     return read_hints(stage)
+
+
+def open_hints_if_any(stage: Stage) -> Hints | None:
+    """The same; None in an exam, and if the file cannot be read, which costs no verdict."""
+    with suppress(KitError):
+        return open_hints(stage)
+    return None
 
 
 def hint_headings(stage: Stage) -> list[str]:

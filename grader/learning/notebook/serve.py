@@ -38,8 +38,7 @@ from rich.console import Console
 
 from grader.engine import Engine, Request, with_engine
 from grader.judge.places import is_begun
-from grader.learning.hints.ladder import open_hints
-from grader.learning.hints.types import Hints
+from grader.learning.hints.ladder import open_hints_if_any
 from grader.learning.notebook.aids import StageAids, aids_html
 from grader.learning.notebook.screen import verdict
 from grader.learning.pictures.examples import traced_stages
@@ -190,7 +189,7 @@ class _Service:
             go_on(None)
             if len(stages) == 1 or result.status is Status.FAILED:  # else the scoreboard is enough
                 drawn = self._heatmap(engine, stage, result, submission) if runs else None
-                aid = StageAids(_hints(stage), drawn)
+                aid = StageAids(open_hints_if_any(stage), drawn)
                 aids[stage.slug], beside[stage.slug] = aid, aids_html(result, aid)
         return {
             "report": to_json(report),
@@ -319,12 +318,6 @@ def _submission(cells: list[Cell]) -> Submission:
 
 def _as_text(text: str) -> _Message:
     return {"html": f'<pre style="{MONOSPACE}">{escape(text)}</pre>', "text": text}
-
-
-def _hints(stage: Stage) -> Hints | None:
-    with suppress(KitError):
-        return open_hints(stage)
-    return None
 
 
 def _renamed(report: Report, names: list[str]) -> Report:

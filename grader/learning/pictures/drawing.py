@@ -11,6 +11,7 @@ from typing import Any
 
 from grader.learning.pictures.heatmap import are_shares, cell_format, is_light, limits
 from grader.learning.pictures.numbers import is_finite, short
+from grader.learning.pictures.trace import place_of
 from grader.learning.pictures.types import (
     Axis,
     Block,
@@ -81,14 +82,9 @@ def steps_figure(trace: Trace) -> Figure:
 def _table_of(step: TracedStep, block: Block) -> TracedHeatmap:
     """One table of a step as a picture of its own."""
     rows, columns = ((Axis("", 1), *step.axes)[-2:]) if step.axes else (Axis("", 1), Axis("", 1))
-    place = [
-        f"{axis.name}={number}"
-        for axis, number in zip(step.axes, block.index, strict=False)
-        if axis.size > 1
-    ]
     return TracedHeatmap(
         step.name,
-        ((" ".join((step.name, *place)), block.rows),),
+        ((f"{step.name} {place_of(step.axes, block)}".rstrip(), block.rows),),
         rows.labels or tuple(map(str, range(len(block.rows)))),
         columns.labels or tuple(map(str, range(len(block.rows[0])))),
         rows.name,

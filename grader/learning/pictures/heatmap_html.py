@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from html import escape
 
 from grader.learning.pictures.heatmap import are_shares, cell_format, is_light, limits
@@ -17,47 +16,30 @@ _LIGHTEST, _DARKEST = (255, 255, 255), (8, 48, 107)
 
 def heatmap_html(heatmap: TracedHeatmap) -> str:
     """One table for each panel: numbers on a background whose shade follows them."""
-    show = cell_format(heatmap)
-    low, high = limits(heatmap)
-
-    def style(number: Number) -> str:
-        if not is_finite(number):
-            return _CELL
-        return f"{_CELL};{_shaded((number - low) / (high - low))}"
-
     unit = ", in percent" if are_shares(heatmap) else ""
-    tables = "".join(
-        _table(
-            caption=f"{name}: each row a {heatmap.row_axis}, each column a {heatmap.column_axis}",
-            row_names=heatmap.rows,
-            column_names=heatmap.columns,
-            rows=rows,
-            show=show,
-            style=style,
-        )
-        for name, rows in heatmap.panels
-    )
+    tables = "".join(_table(heatmap, name, rows) for name, rows in heatmap.panels)
     return (
         f"<figure><figcaption>{_text(heatmap.title + unit)}</figcaption>"
         f'<div style="display:flex;flex-wrap:wrap;gap:1.5em">{tables}</div></figure>'
     )
 
 
-def _table(
-    *,
-    caption: str,
-    row_names: Sequence[str],
-    column_names: Sequence[str],
-    rows: Rows,
-    show: Callable[[Number], str],
-    style: Callable[[Number], str],
-) -> str:
-    top = "".join(f'<th scope="col" style="{_NAME}">{_text(word)}</th>' for word in column_names)
+def _table(heatmap: TracedHeatmap, name: str, rows: Rows) -> str:
+    show, (low, high) = cell_format(heatmap), limits(heatmap)
+
+    def style(number: Number) -> str:
+        if not is_finite(number):
+            return _CELL
+        return f"{_CELL};{_shaded((number - low) / (high - low))}"
+
+    caption = f"{name}: each row a {heatmap.row_axis}, each column a {heatmap.column_axis}"
+    columns, named = heatmap.columns, zip(heatmap.rows, rows, strict=True)
+    top = "".join(f'<th scope="col" style="{_NAME}">{_text(word)}</th>' for word in columns)
     body = "".join(
         f'<tr><th scope="row" style="{_NAME}">{_text(word)}</th>'
         + "".join(f'<td style="{style(number)}">{_text(show(number))}</td>' for number in row)
         + "</tr>"
-        for word, row in zip(row_names, rows, strict=True)
+        for word, row in named
     )
     return (
         f'<table style="border-collapse:collapse"><caption>{_text(caption)}</caption>'

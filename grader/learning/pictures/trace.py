@@ -141,7 +141,7 @@ def _left_out(step: TracedStep) -> str | None:
     return f"Only {shown} of its {whole} numbers are shown." if shown < whole else None
 
 
-def _place_of(axes: Sequence[Axis], block: Block) -> str:
+def place_of(axes: Sequence[Axis], block: Block) -> str:
     """The place of this table in its step: "B=0 H=1"; axes of size 1 are left out."""
     return " ".join(
         f"{axis.name}={place}" if axis.name else f"[{place}]"
@@ -282,7 +282,7 @@ def _table(
     behind = max((sign.cell_len for sign in signs.values()), default=0)
     room = max(1, (page.width - _BODY - label) // (cell + behind + 2))
     lines = []
-    place = page.word(_place_of(axes, block))
+    place = page.word(place_of(axes, block))
     if heading := ", ".join(filter(None, (place, whose))):
         lines.append(Text(heading, "dim"))
     if names:

@@ -104,15 +104,14 @@ class Trace:
     @property
     def heatmap(self) -> TracedHeatmap | None:
         """The last heatmap, if there is one."""
-        found = [part for part in self.parts if isinstance(part, TracedHeatmap)]
-        return found[-1] if found else None
+        found = (part for part in reversed(self.parts) if isinstance(part, TracedHeatmap))
+        return next(found, None)
 
     @property
     def picture(self) -> TracedHeatmap | TracedCurves | None:
         """The last picture of either kind."""
         kinds = TracedHeatmap, TracedCurves
-        found = [part for part in self.parts if isinstance(part, kinds)]
-        return found[-1] if found else None
+        return next((part for part in reversed(self.parts) if isinstance(part, kinds)), None)
 
     @property
     def to_fix(self) -> str | None:

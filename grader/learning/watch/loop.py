@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from grader.learning.hints.ladder import open_hints
+from grader.learning.hints.ladder import open_hints, open_hints_if_any
 from grader.learning.hints.turn import next_turn
 from grader.learning.watch.changes import Seen, changed_files, changes, see
 from grader.learning.watch.judge import Failed, Judge, Judged, Placed, Traced, Tried, Work
@@ -201,7 +201,8 @@ class Watch:
         if stage == self._state.stage:
             self._tell(event)
             if result.status is Status.PASSED:
-                success = Success(stage, result.score, _learnt(stage))
+                hints = open_hints_if_any(stage)
+                success = Success(stage, result.score, hints.learnt if hints else "")
                 self._state = replace(self._state, success=success)
                 self._moves_on = True
             self._show(self._state)  # before writing to the disk, which may be slow
@@ -408,10 +409,3 @@ def _kept(panel: Panel | None) -> Panel | None:
 
 def _gone(stage: Stage) -> str:
     return f"{stage.file_name} is missing: `grade reset {stage.slug}` restores it"
-
-
-def _learnt(stage: Stage) -> str:
-    try:
-        return open_hints(stage).learnt
-    except KitError:
-        return ""

@@ -361,6 +361,7 @@ def test_the_real_copy_from_installing_it_to_the_last_visible_point(
     said = run("split_heads", code=1)
     assert "1 of 2 checks does not pass yet" in said and "Likely" not in said
     assert "has no solutions" in run("solution", "softmax", code=2)
+    assert "has no `grade certificate`" in run("certificate", code=2)
 
 
 @pytest.mark.slow

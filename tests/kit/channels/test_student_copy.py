@@ -303,7 +303,6 @@ def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> N
     assert {name.rpartition("/")[0] for name in bundle if name.startswith(("hints", "tests"))} == {
         *(
             "hints",
-            "hints/certificates",
             "hints/explore",
             "hints/figures",
             "hints/finale",
@@ -317,7 +316,8 @@ def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> N
     assert {"pyproject.toml", "LICENSE", "grader/engine.py", "grader/run/worker/lock.py"} < kit
     rooms = {name.split("/")[1] for name in kit if name.count("/") > 1}
     assert {"learning", "run"} < rooms and not rooms & {"authoring", "channels", "classes", "kit"}
-    assert not [name for name in kit if name.startswith("grader/diagnosis/comparison")]
+    withheld = ("grader/diagnosis/comparison", "grader/learning/certificate")
+    assert not [name for name in kit if name.startswith(withheld)]
     for stage in COURSE.stages:
         stub = read_stub(stage).encode()
         assert bundle[f"exercises/{stage.file_name}"] == stub

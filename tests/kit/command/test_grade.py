@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from grader.command.grade import lanes
 from tests.kit.support.checkout import COURSE, ROOT, TINY
 from tests.kit.support.files import write_files
 from tests.kit.support.processes import alive, descendants, until
@@ -363,6 +364,14 @@ def test_a_seed_repeats_a_run_exactly(tiny: Path, say: Say, checks_apart: None) 
     first = messages(say(*words, "5")[1])
     assert first == messages(grade(*words, "5", course=tiny, cwd=tiny).stdout)  # another process
     assert first != messages(say(*words, "6")[1])
+
+
+def test_as_many_work_at_a_time_as_are_asked_for_or_there_are_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert lanes(3) == 3
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on a Mac
+    assert lanes(None) == os.cpu_count()
 
 
 # --- stopped in the middle -----------------------------------------------------------------------

@@ -188,7 +188,7 @@ def test_a_stage_that_waits_names_the_one_to_mend() -> None:
     waits = replace(stage(Status.FAILED, check(), slug="wings"), caused_by="fold")
     page = read(stage(Status.FAILED, check()), waits, aids=StageAids(HINTS))
     assert "↑ Fold a sheet wings: waiting" in page.text
-    assert "wings fails only because it uses fold, which is not right yet. Fix" in page.text
+    assert "wings fails only because fold does. Fix that one first." in page.text
     written = read(stage(Status.NOT_STARTED), waits)
     assert "which is not written yet. Write that one first." in written.text
     assert page.text.count("A hint") == 1
@@ -272,5 +272,5 @@ def test_a_verdict_on_visible_checks_says_that_more_run() -> None:
 def test_an_earlier_stage_may_be_the_cause() -> None:
     failed = replace(stage(Status.FAILED, check()), is_partial=True, perhaps="kite")
     shown = verdict_html(Report("Birds", "nb", "cpu", 0.0, 2.0, 0.0, (failed,)), {})
-    assert "It uses <code>kite</code>, which does not pass yet. That may be the reason" in shown
+    assert "It uses <strong>kite</strong>, which does not pass yet: that may be why" in shown
     assert "wrong at 3" in shown

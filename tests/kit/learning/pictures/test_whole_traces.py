@@ -153,16 +153,20 @@ def test_the_module_is_compared_with_its_parts(solved: Mapping[str, Trace]) -> N
             assert row == pytest.approx(same)
 
 
-@pytest.mark.parametrize("stage", traced_stages(COURSE), ids=lambda stage: stage.slug)
-def test_screens(solved: Mapping[str, Trace], stage: object) -> None:
-    found = solved[getattr(stage, "slug", "")]
-    drawn = draw(trace_screen(found))
-    assert max(map(len, drawn.splitlines())) <= 80
-    compare(found.slug, drawn)
+# Of each kind of picture, one is compared exactly: signs, curves, tables with a heatmap.
+DRAWN = ("masking", "memory_benchmark", "multi_head_attention")
+
+
+@pytest.mark.parametrize("slug", [stage.slug for stage in traced_stages(COURSE)])
+def test_screens(solved: Mapping[str, Trace], slug: str) -> None:
+    found = solved[slug]
+    screens = {slug: draw(trace_screen(found))}
     if found.heatmap is not None:
-        drawn = draw(heatmap_screen(found.heatmap))
+        screens[f"{slug}_heatmap"] = draw(heatmap_screen(found.heatmap))
+    for name, drawn in screens.items():
         assert max(map(len, drawn.splitlines())) <= 80
-        compare(f"{found.slug}_heatmap", drawn)
+        if slug in DRAWN:
+            compare(name, drawn)
 
 
 # --- what is not right yet -------------------------------------------------------------------

@@ -82,24 +82,6 @@ def test_a_workspace_goes_back_to_the_stub_it_began_from(
     assert fold.read_bytes() == stub
 
 
-def test_a_link_is_refused(mine: Path, refused: Typed) -> None:
-    fold, target = mine / "exercises" / "fold.py", mine / "elsewhere.py"
-    target.write_bytes(WORK)
-    fold.unlink()
-    fold.symlink_to(target)
-    assert "is a link" in refused("reset", "fold")
-    assert target.read_bytes() == WORK
-    assert fold.is_symlink()
-
-
-def test_where_no_copy_can_be_kept_nothing_is_replaced(birds: Path, refused: Typed) -> None:
-    fold = birds / "exercises" / "fold.py"
-    fold.write_bytes(WORK)
-    (birds / ".grade").write_text("in the way", encoding="utf-8")
-    assert "cannot be written" in refused("reset", "fold")
-    assert fold.read_bytes() == WORK
-
-
 @pytest.mark.parametrize("words", [["reset", "fond"], ["reset", "fold", "wings"], ["reset"]])
 def test_exactly_one_stage(birds: Path, capsys: Capture, words: list[str]) -> None:
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +15,6 @@ from grader.classes.folder.ledger import open_ledger
 from grader.classes.folder.results import write_results
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.folder.versions import content_of
-from grader.command.grade import lanes
 from grader.types.errors import KitError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
@@ -88,14 +86,6 @@ def test_what_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> None:
         KitError, match=r"results\.jsonl.*: cannot be written: .*; no verdict is lost"
     ):
         written(tmp_path)
-
-
-def test_as_many_work_at_a_time_as_are_asked_for_or_there_are_cores(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert lanes(3) == 3
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on a Mac
-    assert lanes(None) == os.cpu_count()
 
 
 def test_the_report_has_everybody_by_name(tmp_path: Path) -> None:
