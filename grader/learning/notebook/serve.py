@@ -25,7 +25,6 @@ import gc
 import io
 import json
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -36,7 +35,7 @@ from typing import Any
 
 from rich.console import Console
 
-from grader.engine import Engine, Request, with_engine
+from grader.engine import Engine, Request
 from grader.judge.places import is_begun
 from grader.learning.hints.ladder import open_hints_if_any
 from grader.learning.notebook.aids import StageAids, aids_html
@@ -73,33 +72,19 @@ _SHOWS = re.compile(r"\s*%(trace|heatmap|repro)\b")  # a cell that asks to show 
 _PLACE = re.compile(r"^( *(?:look at +)?)(?:code )?cell (\d+)(?=, lines? \d)", re.MULTILINE)
 
 
-def serve(
-    course: Course,
-    root: Path | None,
-    requests: Iterable[str],
-    send: Callable[[_Message], None],
-    *,
-    is_nbgrader: bool = False,
-) -> None:
-    """Answer `requests`, lines of JSON, until there are no more.
+class Service:
+    """One thread reads the requests, so that it sees a cancellation at once; another one works.
 
     Remembers results in the workspace `root` if there is one. For nbgrader, a stage that no cell
-    defines has no points; a learner at work is asked to run its cell. Raises KitError as
-    `grader.engine.grade` does.
+    defines has no points; a learner at work is asked to run its cell.
     """
-    service = _Service(course, root, send, is_nbgrader)
-    threading.Thread(target=service.read, args=(requests,), daemon=True).start()
-    with_engine(course, course.stages, "cpu", service.work)
-
-
-class _Service:
-    """One thread reads the requests, so that it sees a cancellation at once; the other grades."""
 
     def __init__(
         self,
         course: Course,
         root: Path | None,
         send: Callable[[_Message], None],
+        *,
         is_nbgrader: bool,
     ) -> None:
         self._course = course

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,16 @@ def run(args: argparse.Namespace) -> int:
 
     with answers, os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8") as requests:
         try:
-            from grader.learning.notebook.serve import serve
+            from grader.engine import with_engine
+            from grader.learning.notebook.serve import Service
 
             if args.folder is not None:
                 os.chdir(args.folder)
             course, root = surroundings(args.course)
             is_nbgrader = "NBGRADER_EXECUTION" in os.environ  # nbgrader runs a student's notebook
-            serve(course, root, requests, send, is_nbgrader=is_nbgrader)
+            service = Service(course, root, send, is_nbgrader=is_nbgrader)
+            threading.Thread(target=service.read, args=(requests,), daemon=True).start()
+            with_engine(course, course.stages, "cpu", service.work)
         except OSError as error:
             send({"fatal": f"{error.filename or 'the grader'}: {error.strerror}"})
             return 2

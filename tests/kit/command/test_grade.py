@@ -79,9 +79,6 @@ def test_untouched_stubs_are_not_yet_and_calm(stubs: subprocess.CompletedProcess
     assert "0 / 100" in stubs.stdout
     assert stubs.stdout.count("not started") == len(CORE) + 1, "the bonus stages share a line"
     assert "Welcome!" in stubs.stdout
-
-
-def test_nothing_but_plain_text_of_80_columns(stubs: subprocess.CompletedProcess[str]) -> None:
     assert "\x1b" not in stubs.stdout
     assert max(map(len, stubs.stdout.splitlines())) <= 80
 

@@ -56,26 +56,23 @@ def test_a_question_with_its_choices() -> None:
     )
 
 
-def test_the_place_to_type_says_what_is_wanted() -> None:
-    assert prompt(SIZE) == "  Your answer, a shape: "
-    assert prompt(PART) == "  Your answer, a number: "
-    assert prompt(WHICH) == "  Your answer, a or b: "
-
-
 def test_what_is_typed_is_shown_without_anything_hidden() -> None:
     assert draw(typed_in("\x1b[2J 4 3 [red]\ud800")) == "\\x1b[2J 4 3 [red]\\ud800\n"
     assert draw(typed_in("")) == "\n"
 
 
 @pytest.mark.parametrize(
-    ("question", "form"),
+    ("question", "wanted", "form"),
     [
-        (SIZE, "Write a shape like 7 3 1 or (7, 3, 1)."),
-        (PART, "Write a number like 12, 0.4, 3/8 or -inf."),
-        (WHICH, "Type one letter: a or b."),
+        (SIZE, "a shape", "Write a shape like 7 3 1 or (7, 3, 1)."),
+        (PART, "a number", "Write a number like 12, 0.4, 3/8 or -inf."),
+        (WHICH, "a or b", "Type one letter: a or b."),
     ],
 )
-def test_what_is_not_understood_is_shown_the_form(question: Question, form: str) -> None:
+def test_the_prompt_says_what_is_wanted_and_then_in_which_form(
+    question: Question, wanted: str, form: str
+) -> None:
+    assert prompt(question) == f"  Your answer, {wanted}: "
     assert draw(not_understood(question)) == f"  I cannot read that. {form}\n"
 
 
@@ -111,17 +108,12 @@ def test_the_end() -> None:
     )
 
 
-def test_the_end_before_the_last_question_says_how_to_go_on() -> None:
-    drawn = draw(closing(Tally(4, 1, 1), "fold", FILE))
-    assert "  1 of 1 at the first try.\n" in drawn
-    assert "  3 questions left, for another time:  grade predict fold\n" in drawn
+@pytest.mark.parametrize(("done", "first"), [(1, "1 of 1 at the first try."), (0, "first try")])
+def test_the_end_before_the_last_question_says_how_to_go_on(done: int, first: str) -> None:
+    drawn = draw(closing(Tally(4, done, done), "fold", FILE))
+    assert (first in drawn) is (done > 0)
+    assert f"  {4 - done} questions left, for another time:  grade predict fold\n" in drawn
     assert "exercises/fold.py" in drawn
-
-
-def test_the_end_before_the_first_answer_counts_nothing() -> None:
-    drawn = draw(closing(Tally(4), "fold", FILE))
-    assert "first try" not in drawn
-    assert "  4 questions left, for another time:  grade predict fold\n" in drawn
 
 
 def test_a_stage_without_questions() -> None:

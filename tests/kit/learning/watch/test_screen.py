@@ -169,16 +169,29 @@ def test_why_work_in_another_place_is_not_graded_is_told() -> None:
     assert why in shown and "Nothing is written" not in shown
 
 
+# What these show that another screen does not; all others are compared exactly.
+ALIKE = {
+    "changed": "2 stages to grade again\n",
+    "judging_again": " grading\n",
+    "hint_answer": "hint 1 of 8, the answer\n\n  1. Step 1?\n\n  Two halves.\n\n  Press h again",
+    "hint_scrolled": "  This was the last one.\n  … the end: arrows, Page Up and Down scroll\n",
+    "trace_is_run": "\n\n  Running the example on your code.\n\n",
+}
+
+
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_screen(name: str) -> None:
     shown = draw(SITUATIONS[name])
     counted = re.sub(r"\n{3,}", lambda run: f"\n({len(run[0]) - 1} empty lines)\n", shown)
-    drawn.compare_with(GOLDENS, name, counted)
+    if name in ALIKE:
+        assert ALIKE[name] in shown
+    else:
+        drawn.compare_with(GOLDENS, name, counted)
     assert len(shown.rstrip("\n").split("\n")) == 24
 
 
 def test_no_golden_is_left_over() -> None:
-    assert {path.stem for path in GOLDENS.iterdir()} == set(SITUATIONS)
+    assert {path.stem for path in GOLDENS.iterdir()} == SITUATIONS.keys() - ALIKE
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

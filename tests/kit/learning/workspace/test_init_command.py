@@ -23,6 +23,14 @@ def init(grade: Typed) -> Typed:
     return lambda *words: " ".join(grade("init", *words).split())
 
 
+@pytest.fixture
+def here(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder elsewhere, which is the working folder."""
+    folder = tmp_path_factory.mktemp("here")
+    monkeypatch.chdir(folder)
+    return folder
+
+
 def test_a_named_folder_and_what_to_type_next(birds: Path, init: Typed) -> None:
     said = init("my birds")
     assert said.startswith("Made my birds: exercises/ with 3 files to work in")
@@ -30,27 +38,14 @@ def test_a_named_folder_and_what_to_type_next(birds: Path, init: Typed) -> None:
     assert (birds / "my birds" / "exercises" / "fold.py").is_file()
 
 
-def test_without_a_name_it_is_the_course_s(
-    birds: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    init: Typed,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    here = tmp_path_factory.mktemp("here")
-    monkeypatch.chdir(here)
+def test_without_a_name_it_is_the_course_s(birds: Path, here: Path, init: Typed) -> None:
     assert "cd paper-birds" in init("--course", str(birds))
     assert (here / "paper-birds" / "README.md").read_text("utf-8").startswith("# Paper birds\n")
     again = init("--course", str(birds))
     assert again.startswith("paper-birds is already a workspace. Nothing is missing.")
 
 
-def test_the_working_folder(
-    birds: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    init: Typed,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+def test_the_working_folder(birds: Path, here: Path, init: Typed) -> None:
     said = init(".", "--course", str(birds))
     assert said.startswith("Made a workspace here:")
     assert said.endswith("Grade at each save: grade watch Stuck? grade hint")
@@ -86,17 +81,12 @@ def test_typed_again_it_brings_back_what_is_missing(
     assert init("mine").startswith("mine is already a workspace. Nothing is missing.")
 
 
-def test_a_workspace_keeps_its_course(
-    birds: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    init: Typed,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    init("mine")
-    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
-    (birds / "mine" / "README.md").unlink()
-    init(str(birds / "mine"))
-    assert (birds / "mine" / "README.md").read_text("utf-8").startswith("# Paper birds\n")
+def test_a_workspace_keeps_its_course(birds: Path, here: Path, init: Typed) -> None:
+    mine = birds / "mine"
+    init(str(mine), "--course", str(birds))
+    (mine / "README.md").unlink()
+    init(str(mine))
+    assert (mine / "README.md").read_text("utf-8").startswith("# Paper birds\n")
 
 
 def test_a_spoilt_mark_is_written_anew(

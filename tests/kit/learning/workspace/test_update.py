@@ -73,59 +73,42 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-def test_nothing_new(files: Files) -> None:
-    files.file.write_text(MINE.replace("paper", "notes of mine"), encoding="utf-8")
-    before = files.file.read_bytes()
-    assert files.update() is Update.NONE
-    assert files.file.read_bytes() == before
-    assert files.replaced() == []
+def edited(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        text = text.replace(old, new)
+    return text
 
 
-def test_an_untouched_stub_is_written_anew(files: Files) -> None:
-    stub = files.solution("fold", SOLUTION.replace("SIZE = 4", "SIZE = 5"))
-    assert files.update() is Update.RENEWED
-    assert files.file.read_text(encoding="utf-8") == stub == files.base.read_text(encoding="utf-8")
-    assert files.replaced() == [STUB]
-    assert files.update() is Update.NONE
+CUT, FIVE = ("Halve", "Cut"), ("SIZE = 4", "SIZE = 5")
+PAPER = (("sheet: int", "paper: int"), ("return sheet", "return paper"))
+# The learner's file, what changes in the course, and what becomes of the file.
+UPDATES = {
+    "nothing new": (edited(MINE, ("paper", "notes of mine")), [], Update.NONE),
+    "a stub that nobody has touched": (STUB, [FIVE], Update.RENEWED),
+    "work": (MINE, [CUT, FIVE], Update.MERGED),
+    "a note in a stub": (edited(STUB, ("math", "math  # what for?")), [CUT], Update.MERGED),
+    "a note in the way": (edited(STUB, ("Halve", "(do I?) Halve")), [CUT], Update.RENEWED),
+    "no Python yet": (edited(MINE, ("return sheet", "return (sheet")), [FIVE], Update.MERGED),
+    "the same line": (edited(MINE, *PAPER), [("sheet: int", "page: int")], Update.LEFT),
+}
 
 
-def test_work_and_what_is_new_come_together(files: Files) -> None:
-    files.file.write_text(MINE, encoding="utf-8")
-    stub = files.solution("fold", SOLUTION.replace("Halve", "Cut").replace("SIZE = 4", "SIZE = 5"))
-    assert files.update() is Update.MERGED
-    assert files.file.read_text(encoding="utf-8") == stub.replace(RAISE, "return sheet >> 1")
-    assert files.base.read_text(encoding="utf-8") == stub
-    assert files.replaced() == [MINE]
-    assert files.update() is Update.NONE
-
-
-def test_notes_in_a_stub_stay(files: Files) -> None:
-    files.file.write_text(STUB.replace("import math", "import math  # what for?"), "utf-8")
-    stub = files.solution("fold", SOLUTION.replace("Halve", "Cut"))
-    assert files.update() is Update.MERGED
-    assert files.file.read_text(encoding="utf-8") == stub.replace(
-        "import math", "import math  # what for?"
-    )
-
-
-def test_notes_alone_never_stand_in_the_way(files: Files) -> None:
-    noted = STUB.replace("Halve", "(do I?) Halve")
-    files.file.write_text(noted, encoding="utf-8")
-    stub = files.solution("fold", SOLUTION.replace("Halve", "Cut"))
-    assert files.update() is Update.RENEWED
-    assert files.file.read_text(encoding="utf-8") == stub
-    assert files.replaced() == [noted]
-
-
-def test_where_both_changed_the_same_the_learner_s_stays(files: Files) -> None:
-    work = MINE.replace("sheet: int", "paper: int").replace("return sheet", "return paper")
+@pytest.mark.parametrize("work, changes, update", UPDATES.values(), ids=UPDATES)
+def test_what_becomes_of_a_file(
+    files: Files, work: str, changes: list[tuple[str, str]], update: Update
+) -> None:
     files.file.write_text(work, encoding="utf-8")
-    stub = files.solution("fold", SOLUTION.replace("sheet: int", "page: int"))
+    stub = files.solution("fold", edited(SOLUTION, *changes))
     (done,) = update_workspace(files.workspace)
-    assert done.update is Update.LEFT
-    assert done.beside == files.workspace.root / ".grade" / "new" / "fold.py"
-    assert done.beside.read_text(encoding="utf-8") == stub
-    assert files.file.read_text(encoding="utf-8") == work
+    assert done.update is update
+    after = {Update.MERGED: edited(work, *changes), Update.RENEWED: stub}.get(update, work)
+    assert files.file.read_text(encoding="utf-8") == after
+    assert files.base.read_text(encoding="utf-8") == stub
+    assert files.replaced() == ([] if after == work else [work])
+    assert (done.beside is not None) is (update is Update.LEFT)
+    if done.beside is not None:
+        assert done.beside == files.workspace.root / ".grade" / "new" / "fold.py"
+        assert done.beside.read_text(encoding="utf-8") == stub
     assert files.update() is Update.NONE
 
 
@@ -138,15 +121,6 @@ def test_what_was_python_stays_so(files: Files) -> None:
     files.solution("fold", SOLUTION + "BOTH = (\n    1,\n    2) + (\n    3,\n)\n")
     assert files.update() is Update.LEFT
     assert files.file.read_text(encoding="utf-8") == work
-
-
-def test_work_that_is_no_python_yet_is_merged_all_the_same(files: Files) -> None:
-    files.file.write_text(MINE.replace("return sheet", "return (sheet"), encoding="utf-8")
-    files.solution("fold", SOLUTION.replace("SIZE = 4", "SIZE = 5"))
-    assert files.update() is Update.MERGED
-    text = files.file.read_text(encoding="utf-8")
-    assert "return (sheet >> 1" in text
-    assert "SIZE = 5" in text
 
 
 def test_windows_line_ends_stay(files: Files) -> None:
