@@ -68,7 +68,7 @@ def console(args: argparse.Namespace) -> CourseConsole:
     return made
 
 
-def _redrawn(args: argparse.Namespace) -> Console | None:
+def redrawn(args: argparse.Namespace) -> Console | None:
     """The console for a line on stderr that is redrawn, or None where none can be.
 
     A Jupyter cell gives `!grade` a terminal, but keeps every line that was to vanish. GitHub's
@@ -85,7 +85,7 @@ def _redrawn(args: argparse.Namespace) -> Console | None:
 @contextmanager
 def status_line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
     """A line on a terminal's stderr that shows the current step and vanishes at the end."""
-    errors = _redrawn(args)
+    errors = redrawn(args)
     if errors is None:
         yield lambda what: None
         return
@@ -94,38 +94,11 @@ def status_line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def progress_bar(args: argparse.Namespace, what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on a terminal's stderr; call the yielded function after each step.
-
-    It starts no thread, because the process may fork meanwhile.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
-
-    errors = _redrawn(args)
-    if errors is None:
-        yield lambda: None
-        return
-    rate = TextColumn("{task.fields[rate]}")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate)
-    with Progress(*columns, Remaining(), console=errors, auto_refresh=False) as progress:
-        task = progress.add_task(what, total=total, rate="")
-        progress.refresh()
-
-        def advance() -> None:
-            progress.advance(task)
-            speed = progress.tasks[0].speed
-            progress.update(task, rate=f"{60 * speed:.0f}/min" if speed else "", refresh=True)
-
-        yield advance
-
-
-@contextmanager
 def stage_bar(args: argparse.Namespace) -> Iterator[Callable[[str, int, int], None]]:
     """A bar on a terminal's stderr for the current stage; it starts no thread."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    errors = _redrawn(args)
+    errors = redrawn(args)
     if errors is None:
         yield lambda slug, done, total: None
         return

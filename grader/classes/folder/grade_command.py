@@ -28,8 +28,9 @@ from grader.classes.folder.times import read_times
 from grader.classes.folder.unexplained import look_for_examples
 from grader.classes.folder.versions import read_version
 from grader.classes.grading import with_locked_engine
+from grader.classes.progress_bar import progress_bar
 from grader.command.grade import lanes
-from grader.command.output import complain, console, progress_bar, short_path
+from grader.command.output import complain, console, short_path
 from grader.engine import Engine
 from grader.read.course_file import find_assignment
 from grader.types.course import Assignment, Course

@@ -11,8 +11,9 @@ from grader.classes.nbgrader.gradebook import keep_seed
 from grader.classes.nbgrader.grading import NbgraderClass
 from grader.classes.nbgrader.screen import summary
 from grader.classes.nbgrader.types import Graded
+from grader.classes.progress_bar import progress_bar
 from grader.command.grade import lanes
-from grader.command.output import console, progress_bar
+from grader.command.output import console
 from grader.types.course import Course
 from grader.types.errors import KitError
 

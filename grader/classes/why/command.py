@@ -14,6 +14,7 @@ from grader.classes.folder.tables import csv_text
 from grader.classes.folder.versions import read_version
 from grader.classes.grading import with_locked_engine
 from grader.classes.late import Late
+from grader.classes.progress_bar import progress_bar
 from grader.classes.why.answer import Answer, replayed, stored, with_present_failures
 from grader.classes.why.page import answer_page
 from grader.classes.why.requests import (
@@ -32,7 +33,7 @@ from grader.classes.why.screen import (
     replay_outcome,
 )
 from grader.command.grade import lanes
-from grader.command.output import console, progress_bar, short_path, write_file
+from grader.command.output import console, short_path, write_file
 from grader.engine import Engine
 from grader.show.scoreboard import footnotes, scoreboard
 from grader.show.terminal import explanation

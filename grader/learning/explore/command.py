@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import webbrowser
 from contextlib import suppress
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.command.grade import add_submission
-from grader.command.output import progress_bar, status_line, write_file
+from grader.command.output import stage_bar, status_line, write_file
 from grader.learning.explore.example import read_explore
 from grader.learning.explore.page import About, Answer, live_page, planned_runs, whole_page
 from grader.learning.explore.server import PageServer
@@ -65,10 +66,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, about: About, answer: Answer) -> None:
-    with progress_bar(args, "computing", len(list(planned_runs(about)))) as advance:
+    numbers, total = itertools.count(1), len(list(planned_runs(about)))
+    with stage_bar(args) as tell:
 
         def counted(settings: list[Any], swap: str) -> dict[str, Any]:
-            advance()
+            tell("computing", next(numbers), total)
             found = answer(settings, swap)
             if (stop := found["stop"]) and not swap:
                 raise KitError(

@@ -40,7 +40,6 @@ from grader.judge.places import is_begun
 from grader.learning.hints.ladder import open_hints_if_any
 from grader.learning.notebook.aids import StageAids, aids_html
 from grader.learning.notebook.screen import verdict
-from grader.learning.pictures.examples import traced_stages
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.heatmap_html import heatmap_html
 from grader.learning.pictures.trace import stop_screen, trace_screen
@@ -188,7 +187,7 @@ class Service:
         """A trace, a heatmap or a reproduction. Raises KitError."""
         course, ran = self._course, [Cell(*cell) for cell in cells]
         stage = find_stage(course, of.partition(".")[0])
-        if kind != "repro" and stage not in traced_stages(course):
+        if kind != "repro" and not stage.trace_file.is_file():
             raise KitError(f"{stage.slug} has no example")
         self._ask_to_run([stage], [cell for cell in ran if not _SHOWS.match(cell.source)], None)
         submission = _submission(next(self._choices((stage,), ran, None)))
@@ -286,7 +285,7 @@ class Service:
         is_slow = any(check.outcome is Outcome.TIMEOUT for check in result.checks)
         if result.status not in (Status.PASSED, Status.FAILED) or is_slow or result.caused_by:
             return None
-        if stage not in traced_stages(self._course):
+        if not stage.trace_file.is_file():
             return None
         from grader.learning.pictures.tracer import trace
 

@@ -7,15 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.read.faults import author_module
-from grader.types.course import Course, Stage
+from grader.types.course import Stage
 from grader.types.errors import CourseError
 
 TraceFunction = Callable[[Any], Iterator[Any]]
-
-
-def traced_stages(course: Course) -> tuple[Stage, ...]:
-    """The stages that have a trace, in the course's order."""
-    return tuple(stage for stage in course.stages if stage.trace_file.is_file())
 
 
 def read_trace(stage: Stage, file: Path) -> TraceFunction:

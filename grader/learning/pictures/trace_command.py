@@ -8,7 +8,6 @@ from pathlib import Path
 
 from grader.command.grade import add_submission
 from grader.command.output import console, short_path, status_line
-from grader.learning.pictures.examples import traced_stages
 from grader.learning.pictures.files import KINDS, write_figure, write_picture
 from grader.learning.pictures.types import Trace, TracedStep
 from grader.read.course_file import find_stage
@@ -81,7 +80,7 @@ def chosen_submission(args: argparse.Namespace) -> tuple[Course, Submission]:
 
 def stages_to_try(course: Course, word: str | None) -> tuple[Stage, ...]:
     """The named stage, or all stages with a trace, the last one first. Raises KitError."""
-    traced = traced_stages(course)
+    traced = tuple(stage for stage in course.stages if stage.trace_file.is_file())
     if word is None:
         if not traced:
             raise KitError("no stage of this course has a trace")

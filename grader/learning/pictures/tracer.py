@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -249,35 +250,27 @@ def _rows(nested: list[list[Number]]) -> Rows:
     return tuple(tuple(row) for row in nested)
 
 
+@dataclass(eq=False)
 class _Functions:
     """The functions of a stage and of all that it requires, each stage's in its own worker.
 
     It remembers the function that was called last.
     """
 
-    def __init__(
-        self,
-        course: Course,
-        stage: Stage,
-        submission: Submission,
-        interpreter: Interpreter,
-        place: str,
-        kept: dict[str, Loaded] | None,
-    ) -> None:
-        self._place = place
-        self._kept = kept
-        self._stages = (stage, *course.required(stage))
-        self._course = course
-        self._submission = submission
-        self._interpreter = interpreter
-        self._open: dict[str, _Watched] = {}
-        self._answers: dict[str, WorkerAnswers] = {}
-        self._asked: _Watched | None = None
-        self._name = ""
+    _course: Course
+    _stage: Stage
+    _submission: Submission
+    _interpreter: Interpreter
+    _place: str
+    _kept: dict[str, Loaded] | None
+    _open: dict[str, _Watched] = field(default_factory=dict)
+    _answers: dict[str, WorkerAnswers] = field(default_factory=dict)
+    _asked: _Watched | None = None
+    _name: str = ""
 
     def find(self, name: str) -> Callable[..., Any]:
         """The learner's function or class `name`. Raises CourseError if there is none."""
-        for stage in self._stages:
+        for stage in (self._stage, *self._course.required(self._stage)):
             names = {entry.name for entry in stage.entry_points}
             if name in _OF_A_CHECK or name in names:  # whichever stage it is, they are the same
                 under_check = self._under_check(stage)

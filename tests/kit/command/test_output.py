@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.command.output import complain, console, progress_bar, stage_bar
+from grader.classes.progress_bar import progress_bar
+from grader.command.output import complain, console, stage_bar
 from grader.show.screen import Screen
 from tests.kit.support.tiny import Capture
 

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from grader.learning.pictures.compare import compare as compare_traces
-from grader.learning.pictures.examples import traced_stages
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import trace_screen
 from grader.learning.pictures.tracer import trace
@@ -30,6 +29,7 @@ from tests.kit.support.checkout import COURSE, TINY, run_python
 from tests.kit.support.drawn import compare_with, draw
 
 compare = partial(compare_with, Path(__file__).parent / "goldens")
+TRACED = [stage for stage in COURSE.stages if stage.trace_file.is_file()]
 IMPATIENT = replace(COURSE, limits=replace(COURSE.limits, call_seconds=0.5))
 
 VIEW_ONLY = b"""
@@ -102,7 +102,7 @@ One = Callable[..., Trace]
 def solved(one: One) -> Mapping[str, Trace]:
     """The trace of every stage's solution."""
     submission = Submission("solutions", solution_files(COURSE))
-    return {stage.slug: one(stage.slug, submission) for stage in traced_stages(COURSE)}
+    return {stage.slug: one(stage.slug, submission) for stage in TRACED}
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_the_module_is_compared_with_its_parts(solved: Mapping[str, Trace]) -> N
 DRAWN = ("masking", "memory_benchmark", "multi_head_attention")
 
 
-@pytest.mark.parametrize("slug", [stage.slug for stage in traced_stages(COURSE)])
+@pytest.mark.parametrize("slug", [stage.slug for stage in TRACED])
 def test_screens(solved: Mapping[str, Trace], slug: str) -> None:
     found = solved[slug]
     screens = {slug: draw(trace_screen(found))}
@@ -178,7 +178,7 @@ def test_stubs_stop_at_their_first_function(one: One) -> None:
 
     files = {stage.file_name: read_stub(stage).encode() for stage in COURSE.stages}
     submission = Submission("stubs", files)
-    found = [one(stage.slug, submission) for stage in traced_stages(COURSE)]
+    found = [one(stage.slug, submission) for stage in TRACED]
     stopped = {trace.slug: trace.stop and trace.stop.function for trace in found}
     assert stopped == stopped | {
         "split_heads": "split_heads",
