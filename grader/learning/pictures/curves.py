@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -12,9 +13,8 @@ from grader.learning.pictures.numbers import short
 from grader.learning.pictures.types import Curve, TracedCurves
 from grader.show.screen import MARGIN, UNICODE, Page
 
-_MARKS, _ASCII_MARKS = "●▲■◆", "ox*+"
-_SHARED, _ASCII_SHARED = "◎", "@"  # where the points of several curves fall into one cell
-_DOT, _ASCII_DOT = "·", "."
+# The marks of curves, the sign where points of several fall into one cell, and a guide's dot.
+_SIGNS, _ASCII_SIGNS = ("●▲■◆", "◎", "·"), ("ox*+", "@", ".")
 _HEIGHT, _WIDEST = 16, 56
 _LABELLED = 5  # lines of the plot between two numbers at its side
 _LONGEST_NAME = 16
@@ -46,7 +46,9 @@ class _Plot:
     def __init__(self, page: Page, curves: TracedCurves) -> None:
         self._page = page
         self._curves = curves
-        self._is_unicode = page.glyphs is UNICODE
+        signs = _SIGNS if page.glyphs is UNICODE else _ASCII_SIGNS
+        marks, self._shared, self._dot = signs
+        self._marked = list(zip(itertools.cycle(marks), curves.curves))
         every = [number for curve in (*curves.curves, *curves.guides) for number in curve.numbers]
         self._x = _Scale(curves.x)
         self._y = _Scale(every)
@@ -65,13 +67,10 @@ class _Plot:
             line = Text(" " * MARGIN).append(f"{number:>{self._side - 1}} ", "dim")
             line.append(f"{self._page.glyphs.gutter}", "dim")
             for sign in cells[row]:
-                line.append(sign, "dim" if sign in (_DOT, _ASCII_DOT) else "cyan")
+                line.append(sign, "dim" if sign == self._dot else "cyan")
             yield line.append(f" {ends[row]}" if row in ends else "", "dim")
         yield Text(" " * (MARGIN + self._side + 1)).append(self._places(), "dim")
-        words = [
-            f"{mark} {curve.name}"
-            for mark, curve in zip(self._marks(), self._curves.curves, strict=True)
-        ]
+        words = [f"{mark} {curve.name}" for mark, curve in self._marked]
         if any(self._shared in row for row in cells):
             words.append(f"{self._shared} {'both' if len(words) == 2 else 'several'}")
         legend, across = "   ".join(words), f"across: {self._curves.x_axis}"
@@ -79,24 +78,16 @@ class _Plot:
         for said in (f"{legend}   {across}",) if fits else (legend, across):
             yield from self._page.sentence(self._page.clean(said))
 
-    def _marks(self) -> list[str]:
-        marks = _MARKS if self._is_unicode else _ASCII_MARKS
-        return [marks[number % len(marks)] for number in range(len(self._curves.curves))]
-
-    @property
-    def _shared(self) -> str:
-        return _SHARED if self._is_unicode else _ASCII_SHARED
-
     def _cells(self) -> list[list[str]]:
         cells = [[" "] * self._width for _ in range(_HEIGHT)]
-        dot = _DOT if self._is_unicode else _ASCII_DOT
         for guide in self._curves.guides:
             for column in range(self._width):
-                cells[self._row(self._between(guide, column / (self._width - 1)))][column] = dot
-        for mark, curve in zip(self._marks(), self._curves.curves, strict=True):
+                row = self._row(self._between(guide, column / (self._width - 1)))
+                cells[row][column] = self._dot
+        for mark, curve in self._marked:
             for place, number in zip(self._curves.x, curve.numbers, strict=True):
                 row, column = self._row(self._y.share(number)), self._column(place)
-                is_free = cells[row][column] in (" ", dot, mark)
+                is_free = cells[row][column] in (" ", self._dot, mark)
                 cells[row][column] = mark if is_free else self._shared
         return cells
 

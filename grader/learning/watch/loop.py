@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -332,17 +333,14 @@ class Watch:
         except KitError as error:
             return replace(state, notice=str(error))
         turn = next_turn(hints, state.progress.stage(stage.slug))
-        progress = turn.remembered(self._known, stage.slug)
+        change = partial(turn.remembered, slug=stage.slug)
         try:
-            found = update_progress(
-                self._workspace.root, lambda now: turn.remembered(now, stage.slug)
-            )
+            found = update_progress(self._workspace.root, change)
             progress, notice = found.progress, found.note
         except ProgressError as error:
-            notice = str(error)
+            progress, notice = change(self._known), str(error)
         self._know(progress)
-        panel: Panel = HintShown(hints, turn)
-        return replace(self._state.showing(panel), notice=notice)
+        return replace(self._state.showing(HintShown(hints, turn)), notice=notice)
 
     def _example(self) -> Watching:
         """Show the stage's example, and run it if the current text has no trace yet."""

@@ -53,16 +53,6 @@ def test_after_the_last_hint_comes_the_repair_of_the_learners_own_code(
     assert "return sheet / 2" not in ask("fold")
 
 
-def test_one_more_each_time_then_the_last_again(ask: Typed) -> None:
-    for number in (1, 2, 3, 4, 5, 5, 5):
-        shown = ask("fold")
-        assert f"Fold a sheet   hint {number} of 5" in shown
-        assert f"Step {number}\n" in shown
-        assert f"Do step {number} of fold." in shown
-        assert ("This was the last one." in shown) is (number == 5)
-        assert ("grade hint fold" in shown) is (number < 5)
-
-
 @pytest.fixture
 def asking(birds: Path) -> Path:
     """Each hint of fold asks first."""
@@ -88,7 +78,8 @@ def test_a_hint_asks_first_and_answers_the_next_time(asking: Path, ask: Typed) -
         assert parts(shown) == (False, True)
         assert ("The next one:  grade hint fold" in shown) == (number < 5)
         assert read_progress(asking).progress.stage("fold").rungs == number
-    assert parts(ask("fold")) == (True, True)
+    shown = ask("fold")
+    assert parts(shown) == (True, True) and "This was the last one." in shown
     assert parts(ask("fold", "2")) == (True, True)
 
 
@@ -110,18 +101,6 @@ def test_a_hint_that_is_refused_leaves_the_answer_due(
     error = refused("hint", "fold", "4")
     assert "hint 4 comes after hint 2: `grade hint fold` shows it" in error
     assert "hint 1 of 5, the answer" in ask("fold")
-
-
-def test_whole_if_the_question_cannot_be_remembered(asking: Path, capsys: Capture) -> None:
-    memory_folder(asking).write_text("a file stands in the way", encoding="utf-8")
-    assert main(["hint"]) == 0
-    assert parts(capsys.readouterr().out) == (True, True)
-
-
-def test_all_of_them_have_their_questions_and_answers(asking: Path, ask: Typed) -> None:
-    graded(asking, "fold", Status.PASSED)
-    shown = ask("fold", "--all")
-    assert all(f"Why step {n}?\n\n  Do step {n} of fold." in shown for n in range(1, 6))
 
 
 def test_an_earlier_one_and_the_last_one_again(ask: Typed) -> None:
@@ -151,13 +130,8 @@ def test_an_unknown_stage(birds: Path, refused: Typed) -> None:
     assert not memory_folder(birds).exists()
 
 
-def test_without_a_stage_it_is_the_first_that_is_not_written(birds: Path, ask: Typed) -> None:
-    assert "Fold a sheet   hint 1" in ask()
-    assert "Fold a sheet   hint 1" in ask("1")
-
-
 def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds: Path, ask: Typed) -> None:
-    ask()
+    assert "Fold a sheet   hint 1" in ask("1")
     write(birds, "fold")
     assert "Fold a sheet   hint 2" in ask()
     graded(birds, "fold", Status.FAILED)
@@ -178,12 +152,13 @@ def test_all_of_them_at_once_when_the_stage_has_passed(
     assert "hint 3 of 5" in ask("fold", "3")
 
 
-def test_shown_even_where_nothing_can_be_remembered(birds: Path, capsys: Capture) -> None:
-    memory_folder(birds).write_text("a file stands in the way", encoding="utf-8")
+def test_shown_whole_where_nothing_can_be_remembered(asking: Path, capsys: Capture) -> None:
+    memory_folder(asking).write_text("a file stands in the way", encoding="utf-8")
     for words, number in (((), 1), ((), 1), (("fold", "3"), 3)):
         assert main(["hint", *words]) == 0
         shown = capsys.readouterr()
         assert f"Fold a sheet   hint {number} of 5" in shown.out
+        assert parts(shown.out) == (True, True)
         assert "so your progress is not saved" in shown.err
         assert shown.err.count("\n") == 1
 

@@ -154,7 +154,7 @@ def test_the_module_is_compared_with_its_parts(solved: Mapping[str, Trace]) -> N
 
 
 # Of each kind of picture, one is compared exactly: signs, curves, tables with a heatmap.
-DRAWN = ("masking", "memory_benchmark", "multi_head_attention")
+DRAWN = ("masking", "memory_benchmark", "softmax")
 
 
 @pytest.mark.parametrize("slug", [stage.slug for stage in TRACED])
