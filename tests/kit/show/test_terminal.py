@@ -33,7 +33,6 @@ from grader.types.report import (
     StageResult,
     Status,
 )
-from tests.kit.support.checkout import run_python
 from tests.kit.support.drawn import compare_with, draw
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -583,21 +582,6 @@ def test_no_golden_is_left_over() -> None:
         "list",
     }
     assert {path.stem for path in GOLDENS.iterdir()} == names
-
-
-def test_import_stays_small() -> None:
-    """`grade hint` pays for rich.console and rich.text; the heavy parts of rich stay out."""
-    heavy = (
-        "torch",
-        "numpy",
-        "rich.markdown",
-        "rich.syntax",
-        "pygments",
-        "markdown_it",
-        "rich.table",
-    )
-    code = f"import sys, grader.show.terminal; print([m for m in {heavy!r} if m in sys.modules])"
-    assert run_python("-c", code).stdout == "[]\n"
 
 
 def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost() -> None:

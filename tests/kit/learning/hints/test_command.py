@@ -187,5 +187,6 @@ def test_a_fault_in_the_hints_is_the_course_s(birds: Path, refused: Typed) -> No
 @pytest.mark.parametrize("words", [["hint", "fold"], ["list"], ["--help"], ["stubs", "--check"]])
 def test_imports_nothing_that_is_slow(birds: Path, words: list[str]) -> None:
     slow = {"torch", "pytest", "numpy", "subprocess", "asyncio", "zipfile"}
+    slow |= {"rich.markdown", "rich.syntax", "rich.table", "pygments", "markdown_it"}
     others = {"grader.classes.command", "grader.learning.workspace.init_command"}
     assert not imported_by(*words) & (slow | others)
