@@ -15,8 +15,7 @@ from grader.channels.rosters import (
     moodle_import,
 )
 from grader.channels.scores import parse_scores
-from grader.classes.folder.csv_files import parse_table, read_text
-from grader.classes.folder.tables import csv_text
+from grader.classes.folder.csv_files import csv_text, parse_table, read_text
 from grader.command.output import console, short_path, write_file
 from grader.show.screen import count
 from grader.show.workspace import notices

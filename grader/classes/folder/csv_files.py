@@ -1,4 +1,4 @@
-"""Reads tables that people and other programs write as CSV."""
+"""Tables as CSV: reads those that people and other programs write, and makes our own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from grader.read.submission import regular_bytes
 from grader.types.errors import KitError
@@ -53,3 +54,16 @@ def parse_table(text: str, place: str) -> tuple[list[Row], str]:
         return [Row(row, rows.line_num) for row in rows if row], between
     except csv.Error as error:
         raise KitError(f"{place}:{rows.line_num}: is not CSV: {error}") from None
+
+
+def csv_text(
+    rows: Sequence[Sequence[str]], delimiter: str = ",", *, quotes_all: bool = False
+) -> str:
+    """The rows as a CSV file's text.
+
+    With `quotes_all`, a cell stays whole in spreadsheets that split at other signs too.
+    """
+    text = io.StringIO()
+    quoting: Any = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
+    csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
+    return text.getvalue()

@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+from grader.classes.folder.csv_files import csv_text
 from grader.classes.folder.ledger import Ledger, open_ledger
 from grader.classes.folder.renamed import removed_stages
 from grader.classes.folder.settings import ASSIGNMENT, SKIPPED
 from grader.classes.folder.students import Found
-from grader.classes.folder.tables import csv_cell, csv_text, json_line, score_rows
+from grader.classes.folder.tables import csv_cell, json_line, score_rows
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.folder.unexplained import unexplained
 from grader.classes.for_author.failures import unexplained_failures

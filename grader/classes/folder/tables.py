@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from grader.classes.folder.counted import counted, late_of
 from grader.classes.folder.types import LedgerEntry
@@ -86,16 +83,3 @@ def json_line(entry: LedgerEntry, assignment: Assignment) -> str:
         "report": None if entry.report is None else to_json(entry.report),
     }
     return json.dumps(safe_data(data), ensure_ascii=False) + "\n"
-
-
-def csv_text(
-    rows: Sequence[Sequence[str]], delimiter: str = ",", *, quotes_all: bool = False
-) -> str:
-    """The rows as a CSV file's text.
-
-    With `quotes_all`, a cell stays whole in spreadsheets that split at other signs too.
-    """
-    text = io.StringIO()
-    quoting: Any = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
-    csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerows(rows)
-    return text.getvalue()

@@ -6,11 +6,11 @@ import argparse
 import shlex
 
 from grader.classes.folder.counted import late_of
+from grader.classes.folder.csv_files import csv_text
 from grader.classes.folder.ledger import open_ledger
 from grader.classes.folder.results import file_names
 from grader.classes.folder.settings import assignment_of, expect_course, limited
 from grader.classes.folder.students import student_name
-from grader.classes.folder.tables import csv_text
 from grader.classes.folder.versions import read_version
 from grader.classes.grading import with_locked_engine
 from grader.classes.late import Late

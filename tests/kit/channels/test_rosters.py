@@ -20,7 +20,7 @@ from grader.channels.rosters import (
     canvas_import,
     moodle_import,
 )
-from grader.classes.folder.tables import csv_text
+from grader.classes.folder.csv_files import csv_text
 from grader.command.main import main
 from grader.types.errors import KitError
 from tests.kit.support.tiny import Capture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader.channels.scores import parse_scores
-from grader.classes.folder.csv_files import parse_table
-from grader.classes.folder.tables import csv_cell, csv_text
+from grader.classes.folder.csv_files import csv_text, parse_table
+from grader.classes.folder.tables import csv_cell
 from grader.types.errors import KitError
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from grader.channels import gradescope
+from grader.classes.folder.csv_files import csv_text
 from grader.classes.folder.ledger import open_ledger
 from grader.classes.folder.screen import class_summary, differences_screen
 from grader.classes.folder.students import read_student, read_students
-from grader.classes.folder.tables import csv_text, json_line, score_rows
+from grader.classes.folder.tables import json_line, score_rows
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
 from grader.classes.nbgrader import feedback as grade_cells
 from grader.classes.nbgrader.screen import summary

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from grader.classes.folder.tables import csv_cell, csv_text
+from grader.classes.folder.csv_files import csv_text
+from grader.classes.folder.tables import csv_cell
 from grader.classes.folder.times import Times, read_times
 from grader.types.errors import KitError
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.classes.folder.tables import csv_cell, csv_text
+from grader.classes.folder.csv_files import csv_text
+from grader.classes.folder.tables import csv_cell
 from grader.classes.why.requests import Asked, close_name, read_requests
 from grader.types.errors import KitError
 
