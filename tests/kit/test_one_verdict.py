@@ -308,7 +308,7 @@ def in_gradebook(root: Path) -> Verdicts:
 def test_every_way_of_grading_a_class_gives_the_same_points_and_reasons(tmp_path: Path) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     pytest.importorskip("distributed", reason="Dask is not installed")
-    notebooks = [*(cells for cells, _ in SHAPES.values()), *WRONG.values()]
+    notebooks = [*(cells for cells, _ in [*SHAPES.values()][::3]), *WRONG.values()]
     course = ["--course", str(TINY.root)]
     made, by_nbgrader = tmp_path / "class", tmp_path / "by nbgrader"
     assert main(["release", "nbgrader", *course, "--course-dir", str(made)]) == 0
