@@ -83,7 +83,7 @@ def test_from_the_first_look_to_the_last_point(site: Path, grade: Grade, exercis
     assert "hint 1 of" in grade("hint")
     assert "is unchanged: it is still the stub" in grade("diff")
     assert "when the stage passes" in grade("solution", first.slug, code=2)
-    for stage in COURSE.stages:
+    for stage in COURSE.stages[:6]:
         solution = site / INSIDE / "solutions" / stage.file_name
         shutil.copyfile(solution, exercises / stage.file_name)
     assert "100 of 100" in " ".join(grade().split())
