@@ -12,6 +12,7 @@ from grader.types.report import (
     EARLIER,
     Cause,
     CheckResult,
+    Diagnosis,
     Kind,
     Outcome,
     Report,
@@ -32,10 +33,8 @@ _UNBROKEN = "\ue000"  # stands for a space while lines are broken: "(and 3 more)
 # was printed may take: the first that fits. People read a short screen, so more is shown only in a
 # tall terminal.
 _WIDER = ((20, 12, 6, 8), (10, 6, 6, 5), (10, 3, 3, 5))
-_TIGHTER = (
-    *((10, 1, 3, 5), (10, 1, 2, 3), (9, 1, 2, 2), (8, 1, 1, 0), (7, 1, 1, 0), (6, 1, 1, 0)),
-    *((5, 1, 1, 0), (4, 1, 1, 0), (3, 1, 1, 0), (2, 1, 1, 0), (1, 1, 1, 0)),
-)
+_SHORTEST = tuple((lines, 1, 1, 0) for lines in range(8, 0, -1))
+_TIGHTER = ((10, 1, 3, 5), (10, 1, 2, 3), (9, 1, 2, 2), *_SHORTEST)
 
 
 def failing_stage(
@@ -134,11 +133,8 @@ def _explained(page: Page, cause: Cause, limit: int, titles: int) -> Iterator[Te
         title, lost = page.word(title, limit * (page.width - _BODY)), cause.lost
     yield from _title(page, check.outcome, title, lost)
     yield from _outcome(page, check)
-    found = check.diagnosis
-    if found is not None:
-        yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
-        if found.place:
-            yield from page.verbatim(found.place, _BODY, limit=4)[0]
+    if check.diagnosis is not None:
+        yield from _reason(page, check.diagnosis, 4)
     if text.strip():
         style = "dim" if check.outcome is Outcome.ERROR else ""
         lines, left = page.verbatim(text, _BODY, style, limit=limit)
@@ -147,6 +143,13 @@ def _explained(page: Page, cause: Cause, limit: int, titles: int) -> Iterator[Te
             yield Text(" " * _BODY + page.glyphs.more, "dim")
     if cause.others and not unloaded:
         yield from _also(page, cause, titles)
+
+
+def _reason(page: Page, found: Diagnosis, limit: int) -> Iterator[Text]:
+    """Why a check fails, and the place of the mistake if it is known."""
+    yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
+    if found.place:
+        yield from page.verbatim(found.place, _BODY, limit=limit)[0]
 
 
 def _outcome(page: Page, check: CheckResult) -> Iterator[Text]:
@@ -313,9 +316,7 @@ def _whole(page: Page, group: Sequence[CheckResult], shown: set[str]) -> Iterato
         yield from page.wrap(Text("The same mistake as above", "dim"), _BODY)
     elif found is not None:
         shown.add(found.id)
-        yield from page.wrap(page.inline(found.text), _BODY, Text(found.opening, "bold yellow"))
-        if found.place:
-            yield from page.verbatim(found.place, _BODY, limit=LINES_WITH_ALL)[0]
+        yield from _reason(page, found, LINES_WITH_ALL)
     says, look, place = _without_known_frames(check.message, shown).partition(f"\n{_LOOK_AT}")
     if says.strip():
         style = "dim" if check.outcome is Outcome.ERROR else ""

@@ -40,10 +40,10 @@ class Explorer:
         self._example, self._interpreter = example, interpreter
         self._submission: Submission | None = None
         self._workers: dict[str, Loaded] = {}  # by stage
-        stages = (*course.required(stage), stage)
-        self._mistakes = {m.id: m for each in stages for m in read_misconceptions(each)}
+        self._stages = (*course.required(stage), stage)
+        self._mistakes = {m.id: m for each in self._stages for m in read_misconceptions(each)}
         self._solutions: dict[str, Callable[..., Any]] = {}
-        for each in () if course.is_partial else stages:
+        for each in () if course.is_partial else self._stages:
             find = local_solutions(course, each)
             self._solutions |= {entry.name: find(entry.name) for entry in each.entry_points}
 
@@ -53,9 +53,8 @@ class Explorer:
 
         In the order of the stages: the course's own version, then the known mistakes.
         """
-        every = (*self._course.required(self._stage), self._stage)
         found = []
-        for name in [entry.name for stage in every for entry in stage.entry_points]:
+        for name in [entry.name for stage in self._stages for entry in stage.entry_points]:
             if name in self._solutions:
                 label = "the course's own version"
                 found.append({"id": _OURS + name, "function": name, "label": label, "says": ""})

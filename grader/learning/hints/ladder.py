@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from grader.learning.hints.types import Hints, Rung
+from grader.learning.hints.types import SECTIONS, Hints, Rung
 from grader.read.faults import author_text
 from grader.types.course import Stage
 from grader.types.errors import CourseError, KitError
 from grader.types.text import trimmed
 
 FEWEST_RUNGS = 4
-# What may follow the last rung, in this order, and the field of Hints that it fills.
-_SECTIONS = {"Learnt": "learnt", "Why it is written this way": "why", "Read next": "read_next"}
 _SHOWN = 20  # characters of a faulty heading to quote
 _TITLE = re.compile(r"# +(\S.*?) *")
 _HEADING = re.compile(r"## *(.*?) *")
@@ -103,16 +101,16 @@ def _rung(heading: str, parts: list[str], what: str) -> Rung:
 
 
 def _field(heading: str, sections: dict[str, str], at: str) -> str:
-    names = list(_SECTIONS)
-    if heading not in _SECTIONS:
+    names = list(SECTIONS)
+    if heading not in SECTIONS:
         raise CourseError(
             f"{at}: '{heading[:_SHOWN]}' is neither a hint ('1. A question') nor one of: "
             f"{', '.join(names)}"
         )
-    field = _SECTIONS[heading]
+    field = SECTIONS[heading]
     if field in sections:
         raise CourseError(f"{at}: '{heading}' appears twice")
-    later = [name for name in names[names.index(heading) + 1 :] if _SECTIONS[name] in sections]
+    later = [name for name in names[names.index(heading) + 1 :] if SECTIONS[name] in sections]
     if later:
         raise CourseError(f"{at}: '{heading}' belongs before '{later[0]}'")
     return field

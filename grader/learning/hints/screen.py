@@ -66,16 +66,10 @@ def ladder(page: Page, hints: Hints) -> Iterator[Text]:
 @screen
 def aftermath(page: Page, hints: Hints) -> Iterator[Text]:
     """What a learner reads after passing: what was learnt, why, and what to read next."""
-    sections = (
-        ("Learnt", hints.learnt),
-        ("Why it is written this way", hints.why),
-        ("Read next", hints.read_next),
-    )
-    for heading, text in sections:
-        if text:
-            yield from page.sentence(heading, "bold")
-            yield from page.markdown(text, MARGIN)
-            yield Text()
+    for heading, text in hints.sections:
+        yield from page.sentence(heading, "bold")
+        yield from page.markdown(text, MARGIN)
+        yield Text()
 
 
 @framed

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+# What may follow the last rung, in this order, and the field of Hints that it fills.
+SECTIONS = {"Learnt": "learnt", "Why it is written this way": "why", "Read next": "read_next"}
+
 
 class Part(Enum):
     """What of a hint to show."""
@@ -44,3 +47,9 @@ class Hints:
     learnt: str = ""
     why: str = ""
     read_next: str = ""
+
+    @property
+    def sections(self) -> list[tuple[str, str]]:
+        """What learners read after passing, each with its heading."""
+        found = ((heading, getattr(self, name)) for heading, name in SECTIONS.items())
+        return [(heading, text) for heading, text in found if text]

@@ -59,13 +59,7 @@ def _rungs(hints: Hints, first: int, last: int, opening: str) -> str:
 
 
 def _aftermath(hints: Hints) -> str:
-    parts = []
-    if hints.learnt:
-        parts.append(f"<p><strong>Learnt</strong></p>{markdown_html(hints.learnt)}")
-    for heading, text in (
-        ("Why it is written this way", hints.why),
-        ("Read next", hints.read_next),
-    ):
-        if text:
-            parts.append(details_html(heading, markdown_html(text)))
-    return "".join(parts)
+    """What was learnt; the reader can open the rest."""
+    opened = f"<p><strong>Learnt</strong></p>{markdown_html(hints.learnt)}" if hints.learnt else ""
+    rest = (pair for pair in hints.sections if pair[1] != hints.learnt)
+    return opened + "".join(details_html(head, markdown_html(text)) for head, text in rest)
