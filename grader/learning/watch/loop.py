@@ -29,7 +29,7 @@ from grader.learning.watch.state import (
     TraceShown,
     Watching,
 )
-from grader.learning.workspace.exercises import began_from, read_work, text_of
+from grader.learning.workspace.exercises import began_from, read_text
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.kept import Kept
 from grader.read.progress import recall, remember_results, update_progress
@@ -365,18 +365,11 @@ class Watch:
 
     def _compared(self) -> Watching:
         state, stage = self._state, self._state.stage
-        name = stage.file_name
         try:
-            work = read_work(self._workspace.file(stage))
-            now = None if work is None else text_of(work)
-            stub = began_from(self._workspace, stage)
+            now, stub = read_text(self._workspace, stage), began_from(self._workspace, stage)
         except KitError as error:
             return replace(state, notice=str(error))
-        if work is None:
-            return replace(state, notice=_gone(stage))
-        if now is None:
-            return replace(state, notice=f"{name}: is not UTF-8: save it as UTF-8")
-        return state.showing(DiffShown(name, stub, now))
+        return state.showing(DiffShown(stage.file_name, stub, now))
 
     def _line(self) -> int:
         """The line where the editor opens the learner's file: the first unwritten place."""

@@ -6,9 +6,8 @@ import argparse
 
 from grader.command.output import console, short_path
 from grader.command.stage import stage_or_current
-from grader.learning.workspace.exercises import began_from, read_work, text_of
+from grader.learning.workspace.exercises import began_from, read_text
 from grader.read.workspace import locate_workspace
-from grader.types.errors import KitError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -22,12 +21,6 @@ def run(args: argparse.Namespace) -> int:
 
     workspace = locate_workspace(args.course)
     stage = stage_or_current(workspace, args.stage)
-    file = workspace.file(stage)
-    work, name = read_work(file), short_path(file)
-    if work is None:
-        raise KitError(f"{name}: is missing: `grade reset {stage.slug}` restores it")
-    now = text_of(work)
-    if now is None:
-        raise KitError(f"{name}: is not UTF-8: save it as UTF-8")
-    console(args).print(diff(name, began_from(workspace, stage), now), end="")
+    now, stub = read_text(workspace, stage), began_from(workspace, stage)
+    console(args).print(diff(short_path(workspace.file(stage)), stub, now), end="")
     return 0
