@@ -3,9 +3,8 @@
 Why a wrong one fails fits on one screen of 24 lines at 80 columns, and is what somebody has read
 and found true: `python -m tests.kit.explained STAGE --write` notes it.
 
-tests/accepted/<slug>/ holds right answers in many styles, answers/<slug>.diff wrong ones and
-answers/<slug>/ the right code that these were made from. `grade verify` grades all that is in the
-first folder, so only some of it is graded here.
+answers/<slug>.diff holds wrong ones and answers/<slug>/ the right code that these were made from.
+The right answers in tests/accepted/<slug>/ are graded by `grade verify`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from grader.authoring.verify.author_files import accepted_files
 from grader.judge.blame import with_calls
 from grader.judge.verdict import judge, judge_stage
 from grader.read.misconceptions import read_misconceptions
@@ -68,16 +66,10 @@ def _has_class(stage: Stage) -> bool:
     return any(entry.is_class for entry in stage.entry_points)
 
 
-def _right(stage: Stage) -> list[Path]:
-    """What the wrong answers were made from, and some of the accepted functions."""
-    few = [] if stage.bonus or _has_class(stage) else accepted_files(stage)[::3]
-    return few + base_files(stage.slug)
-
-
 RIGHT = [
     Answer(stage.slug, file.stem, file.read_bytes())
     for stage in COURSE.stages
-    for file in _right(stage)
+    for file in base_files(stage.slug)
 ]
 WRONG = [
     Answer(wrong.slug, wrong.name, wrong.source.encode(), wrong.wrong, wrong.told)
@@ -213,12 +205,12 @@ def test_a_wrong_answer_gets_the_same_points_with_another_seed(
 ) -> None:
     """Only random cases can end otherwise with another seed, so only they run again.
 
-    Of the answers every third will do: what makes a check depend on the seed shows in many.
+    Of the answers every sixth will do: what makes a check depend on the seed shows in many.
     """
 
     def varying(checks: Checks) -> Iterator[str]:
         random = checks.random(stage)
-        for answer in wrong_of(stage)[::3]:
+        for answer in wrong_of(stage)[::6]:
             drawn = graded[answer].lost
             fixed = {case.check for case in drawn - random}
             _, facts = facts_of(answer, OTHER_SEED, interpreter, checks, only_random=True)
