@@ -14,19 +14,18 @@ from typing import Any
 
 import pytest
 
-from grader.engine import Engine, Request, with_engine
+from grader.engine import Engine, Request, grade, with_engine
 from grader.learning.notebook.builder import cell_code, notebook
 from grader.read.stubs import read_solution, read_stub
 from grader.read.submission import parse_cells
 from grader.run.solutions import solution_files
-from grader.types.course import Stage
-from grader.types.report import Report, to_json
+from grader.types.report import Report, Status, to_json
 from grader.types.submission import Submission
 from tests.kit.learning.finale.test_finale_command import PROGRAM
 from tests.kit.support.checkout import COURSE, ROOT, TINY, run_python
 from tests.kit.support.processes import alive, until
 from tests.kit.support.tiny import copy_tiny
-from tests.kit.wrong_answers import wrong_answers, wrong_source
+from tests.kit.wrong_answers import wrong_source
 
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
@@ -142,17 +141,15 @@ RIGHT = {stage.slug: cell_of(stage.slug, SOLUTIONS[stage.file_name]) for stage i
 
 
 def variants() -> dict[str, dict[str, str]]:
-    """Files that hold all solutions, all stubs, and six times one mistake in those of the core."""
+    """Files of the core: solutions, stubs, and four times one mistake in the solutions."""
     mistakes = [
         ("split_heads", "view_only"),
-        ("scaled_scores", wrong_answers("scaled_scores")[0].name),
         ("masking", "apply_inverted"),
-        ("softmax", "nan_to_num"),
         ("concat_heads", "no_transpose"),
         ("multi_head_attention", "bias_never"),
     ]
     core = {stage.file_name: SOLUTIONS[stage.file_name] for stage in CORE}
-    found = {"solutions": SOLUTIONS, "stubs": STUBS}
+    found = {"solutions": core, "stubs": {file: STUBS[file] for file in core}}
     for slug, name in mistakes:
         wrong = wrong_source(slug, name)
         found[f"{slug}, {name}"] = {**core, f"{slug}.py": wrong}
@@ -168,60 +165,54 @@ def points(report: Mapping[str, Any]) -> Points:
     return [(s["slug"], s["status"], s["score"], s["caused_by"]) for s in report["stages"]]
 
 
-def stages_of(name: str) -> tuple[Stage, ...]:
-    return tuple(stage for stage in COURSE.stages if stage.file_name in VARIANTS[name])
-
-
 @pytest.fixture(scope="module")
 def elsewhere() -> dict[str, tuple[Points, Points]]:
     """The points of the variants as files and as a saved notebook, from the engine itself."""
     stubs = {stage.slug: read_stub(stage) for stage in COURSE.stages}
 
     def body(engine: Engine) -> dict[str, tuple[Points, Points]]:
-        def graded(submission: Submission, stages: tuple[Stage, ...]) -> Points:
-            report: Report = engine.grade(Request(submission, stages, seed=5))
+        def graded(submission: Submission) -> Points:
+            report: Report = engine.grade(Request(submission, CORE, seed=5))
             return points(to_json(report))
 
         found = {}
         for name, files in VARIANTS.items():
-            stages = stages_of(name)
             answers = {Path(file).stem: source for file, source in files.items()}
             saved = json.dumps(notebook(COURSE, stubs, {}, {}, answers)).encode()
             cells = parse_cells(saved, "saved.ipynb")
             data = {file: source.encode() for file, source in files.items()}
             found[name] = (
-                graded(Submission("files", data), stages),
-                graded(Submission("saved.ipynb", {}, cells=cells), stages),
+                graded(Submission("files", data)),
+                graded(Submission("saved.ipynb", {}, cells=cells)),
             )
         return found
 
-    return with_engine(COURSE, COURSE.stages, "cpu", body)
-
-
-@pytest.fixture(scope="module")
-def with_bonus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    """A kernel like `warm`, for all stages: what has been defined once is graded ever after."""
-    with kernel(tmp_path_factory.mktemp("elsewhere")) as there:
-        there.run("%load_ext grader")
-        yield there
+    return with_engine(COURSE, CORE, "cpu", body)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_points_are_those_of_the_files_and_of_the_saved_notebook(
-    request: pytest.FixtureRequest, elsewhere: dict[str, tuple[Points, Points]], name: str
+    warm: Kernel, elsewhere: dict[str, tuple[Points, Points]], name: str
 ) -> None:
-    stages = stages_of(name)
-    there = request.getfixturevalue("warm" if stages == CORE else "with_bonus")
     files, saved = elsewhere[name]
     assert saved == files
     by_stage = []
-    for stage in stages:
-        there.run(cell_of(stage.slug, VARIANTS[name][stage.file_name]))
-        by_stage += points(there.report())
+    for stage in CORE:
+        warm.run(cell_of(stage.slug, VARIANTS[name][stage.file_name]))
+        by_stage += points(warm.report())
     assert by_stage == files
-    there.run("grade_here()")
-    assert points(there.report()) == files
+    warm.run("grade_here()")
+    assert points(warm.report()) == files
+
+
+@pytest.mark.slow
+def test_a_saved_notebook_of_all_solutions_gets_all_points() -> None:
+    stubs = {stage.slug: read_stub(stage) for stage in COURSE.stages}
+    answers = {Path(file).stem: source for file, source in SOLUTIONS.items()}
+    cells = parse_cells(json.dumps(notebook(COURSE, stubs, {}, {}, answers)).encode(), "saved")
+    report = grade(COURSE, Request(Submission("saved", {}, cells=cells), COURSE.stages, 5), "cpu")
+    assert all(stage.status is Status.PASSED for stage in report.stages)
 
 
 @pytest.mark.slow
