@@ -20,7 +20,7 @@ from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Limits
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
-from tests.kit.support.checkout import TINY
+from tests.kit.support.checkout import COURSE, TINY
 from tests.kit.support.processes import alive, until
 
 
@@ -203,7 +203,7 @@ def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(
     (tmp_path / "a_gpu.py").write_text(A_GPU if device else "", encoding="utf-8")
     path = [*workers._environment_path(), str(tmp_path)]
     monkeypatch.setattr(workers, "_environment_path", lambda: path)
-    with Interpreter(("torch", "a_gpu"), Limits(), gpu=False) as interpreter:
+    with Interpreter((*COURSE.preload, "a_gpu"), Limits(), gpu=False) as interpreter:
         for tests in (False, True):  # with pytest loaded there is more
             worker = interpreter.start(tests=tests)
             assert run_cells(worker, *OF_TORCH.split("---\n"))
