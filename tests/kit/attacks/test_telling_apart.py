@@ -63,8 +63,6 @@ GUESSES = {
     "odd words in it": "return any(w in c.co_names for c in code(m)"
     " for w in ('detach', 'flip', 'rand_like', 'ones_like'))",
     "how many attributes": "return len(vars(m)) != len(vars(torch.nn.Module())) + 2",
-    "a coin": "return os.urandom(1)[0] < 128",
-    "always": "return True",
 }
 
 
@@ -90,7 +88,7 @@ def grade(interpreter: Interpreter, *sources: str) -> list[StageResult]:
 @pytest.mark.slow
 @pytest.mark.parametrize("guess", GUESSES.values(), ids=GUESSES)
 def test_looks_tell_nothing(interpreter: Interpreter, guess: str) -> None:
-    for _ in range(TRIES):  # a coin may fall well once
+    for _ in range(TRIES):  # chance may help once
         [result] = grade(interpreter, attack(guess))
         if result.score <= MOST:
             return
