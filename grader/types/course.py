@@ -147,6 +147,15 @@ class Stage:
             *(self.finale_file, self.finale_text),
         )
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All its files, of which some may be missing, except the accepted answers."""
+        return (
+            *(self.solution_file, self.exercise_file, self.check_file, self.hints_file),
+            *(self.misconceptions_file, self.mutants_file),
+            *(*self.shown_files, self.certificate_file),
+        )
+
 
 class _MayBeBonus(Protocol):
     @property

@@ -41,7 +41,7 @@ class Bounds:
 
 
 def in_forks(
-    jobs: Iterable[Job], work: Callable[[Job], Any], bounds: Callable[[], Bounds], *, lanes: int = 1
+    jobs: Iterable[Job], work: Callable[[Job], Any], bounds: Bounds, *, lanes: int = 1
 ) -> Generator[tuple[Job, Any], None, None]:
     """Each job with the result of `work`, or with how it was lost, in the order of completion.
 
@@ -59,7 +59,7 @@ def in_forks(
             yield number
 
     def fork() -> _Fork:
-        return _Fork(lambda number: work(started[number]), bounds())
+        return _Fork(lambda number: work(started[number]), bounds)
 
     with closing(in_lanes(lanes, numbers(), fork, most=1, farewell=0)) as done:
         for number, result in done:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,7 +61,9 @@ class _Around:
     parent: Any
     function: str  # its qualified name
     libraries: frozenset[str]  # names that the module imports
-    alike: tuple[tuple[str, ...], ...]  # names that are easy to confuse
+    # Names that are easy to confuse: parameters of one type, attributes `self.name` that one
+    # function makes.
+    alike: tuple[tuple[str, ...], ...]
     integers: frozenset[str]  # the function's parameters that are annotated as integers
     has_torch: bool
     has_gradients: bool  # whether the function's arguments may have gradients
@@ -73,9 +76,7 @@ def changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[str
     module = wrapper.module
     libraries = frozenset(_imported(module))
     has_torch = _TORCH.search(source) is not None
-    general = [
-        (kind, make.__name__.removeprefix("operator_"), make) for kind, make in mutation_operators
-    ]
+    operators = [*_general(), *_OWN]
 
     def is_solution(node: cst.CSTNode) -> bool:
         line = places[node].start.line - 1
@@ -87,18 +88,10 @@ def changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[str
         if isinstance(node, (cst.Annotation, cst.Import, cst.ImportFrom)) or _is_only_words(node):
             return
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            if not around.function and _takes_numbers_alone(node):
-                around = replace(around, has_gradients=False)
-            name = f"{around.function}.{node.name.value}".strip(".")
-            around = replace(around, function=name, alike=around.alike + tuple(_alike(node)))
-        if isinstance(node, cst.FunctionDef):
-            around = replace(around, integers=_integers(node))
+            around = _inside(node, around)
         if in_default or is_solution(node):
-            for kind, operator, make in general:
-                if isinstance(node, kind):
-                    yield from ((around.function, operator, node, new) for new in make(node))
-            for kind, operator, changed in _OWN:
-                if isinstance(node, kind):
+            for kinds, operator, changed in operators:
+                if isinstance(node, kinds):
                     news = changed(node, around)
                     yield from ((around.function, operator, node, new) for new in news)
         if isinstance(node, cst.Raise):
@@ -122,25 +115,45 @@ def changes(source: str, solutions: list[tuple[int, int]]) -> Iterator[tuple[str
         at += len(code)
 
 
-def _takes_numbers_alone(node: Any) -> bool:
-    """Whether it is a function whose parameters are all annotated as plain numbers."""
-    if not isinstance(node, cst.FunctionDef):
-        return False
-    kinds = set(_kinds(node).values())
-    return bool(kinds) and kinds <= _NUMBERS
+def _inside(node: cst.FunctionDef | cst.ClassDef, around: _Around) -> _Around:
+    """The surroundings of what is in a function or a class."""
+    name = f"{around.function}.{node.name.value}".strip(".")
+    if isinstance(node, cst.ClassDef):
+        return replace(around, function=name, alike=around.alike + _alike(_attributes(node)))
+    kinds = _parameters(node)
+    has_numbers_alone = bool(kinds) and {*kinds.values()} <= _NUMBERS
+    return replace(
+        around,
+        function=name,
+        alike=around.alike + _alike({name: kind for name, kind in kinds.items() if kind}),
+        integers=frozenset(name for name, kind in kinds.items() if kind == "int"),
+        has_gradients=around.has_gradients and not (has_numbers_alone and not around.function),
+    )
 
 
-def _integers(node: Any) -> frozenset[str]:
-    """The parameters of a function that are annotated as integers."""
-    return frozenset(name for name, kind in _kinds(node).items() if kind == "int")
-
-
-def _kinds(node: Any) -> dict[str, str]:
+def _parameters(node: cst.FunctionDef) -> dict[str, str]:
     """The annotation of each parameter of a function, "" if it has none."""
     [function] = ast.parse(cst.Module(body=[node]).code).body
     assert isinstance(function, ast.FunctionDef)
     given = [each for each in ast.walk(function.args) if isinstance(each, ast.arg)]
     return {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in given}
+
+
+def _attributes(node: cst.ClassDef) -> dict[str, str]:
+    """The function that makes each attribute `self.name` of a class."""
+    made = {}
+    for each in ast.walk(ast.parse(cst.Module(body=[node]).code)):
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
+            made[ast.unparse(each.targets[0])] = ast.unparse(each.value.func)
+    return {name: function for name, function in made.items() if name.startswith("self.")}
+
+
+def _alike(kinds: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The names of each kind, which are easy to confuse."""
+    by_kind: defaultdict[str, list[str]] = defaultdict(list)
+    for name, kind in kinds.items():
+        by_kind[kind].append(name)
+    return tuple(map(tuple, by_kind.values()))
 
 
 def _imported(module: cst.Module) -> Iterator[str]:
@@ -150,29 +163,6 @@ def _imported(module: cst.Module) -> Iterator[str]:
             yield from ((each.asname or each.name).split(".")[0] for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (each.asname or each.name for each in node.names)
-
-
-def _alike(node: cst.FunctionDef | cst.ClassDef) -> Iterator[tuple[str, ...]]:
-    """Names that are easy to confuse: parameters of one type, attributes made by one function.
-
-    An attribute has the form `self.name`.
-    """
-    code = cst.Module(body=[node]).code
-    tree = ast.parse(code).body[0]
-    if isinstance(tree, ast.FunctionDef):
-        by_type: dict[str, list[str]] = {}
-        for argument in tree.args.args:
-            if argument.annotation is not None:
-                by_type.setdefault(ast.unparse(argument.annotation), []).append(argument.arg)
-        yield from (tuple(names) for names in by_type.values())
-    else:
-        made: dict[str, list[str]] = {}
-        for each in ast.walk(tree):
-            if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
-                target = ast.unparse(each.targets[0])
-                if target.startswith("self."):
-                    made.setdefault(ast.unparse(each.value.func), []).append(target)
-        yield from (tuple(names) for names in made.values())
 
 
 def _is_only_words(node: Any) -> bool:
@@ -196,6 +186,13 @@ def _on(operator: str, *kinds: type) -> Callable[[_Own], _Own]:
         return function
 
     return added
+
+
+def _general() -> Iterator[tuple[Any, str, _Own]]:
+    """The operators of mutmut in the form of our own."""
+    for kind, make in mutation_operators:
+        name = make.__name__.removeprefix("operator_")
+        yield kind, name, lambda node, around, make=make: make(node)  # type: ignore[misc]
 
 
 def _called(node: Any) -> str:
@@ -301,11 +298,15 @@ def _unwrapped_subscript(node: Any, around: _Around) -> Iterator[Any]:
         yield _bracketed(node.value)
 
 
+_WHOLE = (
+    *(cst.Name, cst.Call, cst.Attribute, cst.Subscript),
+    *(cst.Integer, cst.Float, cst.SimpleString, cst.List),
+)
+
+
 def _bracketed(node: Any) -> Any:
     """The node, in brackets if it needs them."""
-    if node.lpar or isinstance(node, (cst.Name, cst.Call, cst.Attribute, cst.Subscript)):
-        return node
-    if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.List)):
+    if node.lpar or isinstance(node, _WHOLE):
         return node
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
@@ -338,10 +339,8 @@ def _twin(node: Any, around: _Around) -> Iterator[Any]:
     twin = _TWIN.get(_called(node))
     if twin is None:
         return
-    if isinstance(node.func, cst.Name):
-        yield node.with_changes(func=cst.Name(twin))
-    else:
-        yield node.with_changes(func=node.func.with_changes(attr=cst.Name(twin)))
+    name, is_name = cst.Name(twin), isinstance(node.func, cst.Name)
+    yield node.with_changes(func=name if is_name else node.func.with_changes(attr=name))
 
 
 @_on("diagonal", cst.Call)
@@ -498,9 +497,7 @@ def _sibling_name(node: Any, around: _Around) -> Iterator[Any]:
         return
     if isinstance(parent, cst.Arg) and parent.keyword is node:
         return
-    for names in around.alike:
-        if node.value in names:
-            yield from (cst.Name(name) for name in names if name != node.value)
+    yield from map(cst.Name, _siblings(node.value, around))
 
 
 @_on("sibling", cst.Attribute)
@@ -510,11 +507,13 @@ def _sibling_attribute(node: Any, around: _Around) -> Iterator[Any]:
         return
     if not (isinstance(node.value, cst.Name) and node.value.value == "self"):
         return
-    for names in around.alike:
-        if f"self.{node.attr.value}" in names:
-            for name in names:
-                if name != f"self.{node.attr.value}":
-                    yield node.with_changes(attr=cst.Name(name.removeprefix("self.")))
+    for name in _siblings(f"self.{node.attr.value}", around):
+        yield node.with_changes(attr=cst.Name(name.removeprefix("self.")))
+
+
+def _siblings(name: str, around: _Around) -> Iterator[str]:
+    """The names that are easy to confuse with this one."""
+    return (other for names in around.alike if name in names for other in names if other != name)
 
 
 @_on("error", cst.Raise)

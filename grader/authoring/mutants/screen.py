@@ -30,7 +30,8 @@ def mutants_screen(page: Page, report: MutantsReport) -> Iterator[Text]:
     for stage in report.stages:
         yield from _sums(page, stage)
     yield Text()
-    yield from page.sentence(_rate(report))
+    tried = sum(len(stage.trials) for stage in report.stages)
+    yield from page.sentence(f"{count(tried, 'mutant')} in {report.seconds:.0f} s.")
     if not report.finished:
         yield from page.sentence("Stopped: these are the results so far.", "bold")
     elif all(stage.is_sound for stage in report.stages):
@@ -49,14 +50,6 @@ def mutants_screen(page: Page, report: MutantsReport) -> Iterator[Text]:
         )
         yield from page.sentence(advice)
     yield Text()
-
-
-def _rate(report: MutantsReport) -> str:
-    tried = sum(len(stage.trials) for stage in report.stages)
-    line = f"{count(tried, 'mutant')} in {report.seconds:.0f} s"
-    if report.core_seconds <= 0:
-        return f"{line}."
-    return f"{line}; {tried / report.core_seconds:.0f} per second of CPU time."
 
 
 def _live(page: Page, stage: StageTrials) -> Iterator[Text]:

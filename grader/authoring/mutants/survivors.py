@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
 import sys
 import time
 from collections import Counter, defaultdict
@@ -36,10 +35,11 @@ from grader.authoring.mutants.types import (
 )
 from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.runs import import_libraries
+from grader.authoring.verify.types import Progress
 from grader.misconceptions import Misconception
 from grader.read.misconceptions import read_misconceptions
 from grader.read.stubs import read_source
-from grader.run.facts import Case, CaseFact, Ending
+from grader.run.facts import FINE, Case, CaseFact, Ending
 from grader.run.lanes import uninterrupted
 from grader.run.local_answers import LocalAnswers
 from grader.run.solutions import solution_at_hand
@@ -56,9 +56,6 @@ _SLOWER = 5  # a mutant may take this many times the solution's time
 _OVERHEAD = 0.001  # seconds of each case beside its calls
 _WITNESSES = 3  # the fewest witnesses of a check, if it catches that many
 
-Progress = Callable[[str, int, int], None]
-# A case, and the lines of the check that found the answer wrong; None if the call raised an error.
-_Failure = tuple[str, Sequence[int] | None]
 _Job = TypeVar("_Job", bound=Mutant | Misconception)
 
 
@@ -82,7 +79,7 @@ def try_mutants(
     from grader.run.collecting import with_checks
 
     def body(checks: Checks) -> MutantsReport:
-        begun, finished = (time.monotonic(), _core_seconds()), True
+        begun, finished = time.monotonic(), True
         try:
             for stage in stages:
                 known = records[stage.slug]
@@ -93,15 +90,9 @@ def try_mutants(
                     done.append(trials.result())
         except KeyboardInterrupt:
             finished = False
-        seconds, core_seconds = time.monotonic() - begun[0], _core_seconds() - begun[1]
-        return MutantsReport(tuple(done), seconds, core_seconds, finished)
+        return MutantsReport(tuple(done), time.monotonic() - begun, finished)
 
     return with_checks(course, stages, body, seconds=course.limits.load_seconds)
-
-
-def _core_seconds() -> float:
-    """The CPU time that this process and its forks have used."""
-    return sum(os.times()[:4])
 
 
 @dataclass(frozen=True)
@@ -112,8 +103,8 @@ class _Outcome:
     the lines that found it.
     """
 
-    cases: Mapping[str, str] = field(default_factory=dict)
-    wrong: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    cases: dict[str, str] = field(default_factory=dict)
+    wrong: dict[str, tuple[int, ...]] = field(default_factory=dict)
     lost: Lost | None = None
 
 
@@ -141,7 +132,7 @@ class _Trials:
         self._telling: Counter[tuple[str, str]] = Counter()
         self._seconds: dict[str, float] = {}  # of each case with the solution
         self._cases: dict[str, Case] = {}
-        self._bounds = Bounds(_LEAST_SECONDS, self._course.limits.memory_mb << 20)
+        self._bounds: Bounds
         self._problems: list[str] = []
         self._find: Callable[[str], Any]
         self._skipped = ""
@@ -224,9 +215,8 @@ class _Trials:
         left = {case.check for case in self._cases.values()} - sharp
         jobs: Iterator[Mutant | Misconception] = chain(self._mistakes, self._mutants)
 
-        def work(job: Mutant | Misconception) -> list[_Failure]:
-            cases = [case for case in self._cases.values() if case.check in left]
-            return list(self._failing(job, cases))
+        def work(job: Mutant | Misconception) -> _Outcome:
+            return self._outcome(job, [case for case in self._cases.values() if case.check in left])
 
         with closing(self._forked(takewhile(lambda _: left, jobs), work)) as tried:
             for _, outcome in tried:
@@ -237,50 +227,45 @@ class _Trials:
             self._problems.append(f"{place}: {what}: sharpen or remove it")
 
     def _forked(
-        self, jobs: Iterable[_Job], work: Callable[[_Job], list[_Failure]]
+        self, jobs: Iterable[_Job], work: Callable[[_Job], _Outcome]
     ) -> Generator[tuple[_Job, _Outcome], None, None]:
-        """Each job with its outcome; `work` returns the failed cases."""
-        with closing(in_forks(jobs, work, lambda: self._bounds, lanes=self._lanes)) as forks:
+        """Each job with its outcome."""
+        with closing(in_forks(jobs, work, self._bounds, lanes=self._lanes)) as forks:
             for job, result in forks:
-                if isinstance(result, Lost):
-                    yield job, _Outcome(lost=result)
-                else:
-                    cases = {self._cases[case].check: case for case, _ in result}
-                    wrong = {
-                        self._cases[case].check: tuple(lines)
-                        for case, lines in result
-                        if lines is not None
-                    }
-                    yield job, _Outcome(cases, wrong)
+                yield job, _Outcome(lost=result) if isinstance(result, Lost) else result
 
     # The following methods run in a fork.
 
-    def _first_check(self, job: Mutant | Misconception) -> list[_Failure]:
+    def _first_check(self, job: Mutant | Misconception) -> _Outcome:
         """A failing case of each check that records the job as a witness, else the first failure.
 
         Cheap cases that have caught many mutants come first.
         """
         checks = self._witnessed.get(job.id, ())
         cases = self._cases.values()
-        found = list(self._failing(job, [case for case in cases if case.check in checks]))
+        found = self._outcome(job, [case for case in cases if case.check in checks])
         where = job.replaces if isinstance(job, Misconception) else job.where
         order = sorted(
             cases, key=lambda case: self._seconds[case.id] / (1 + self._telling[where, case.id])
         )
-        return found or list(islice(self._failing(job, order), 1))
+        return found if found.cases else self._outcome(job, order, most=1)
 
-    def _every_check(self, job: Mutant | Misconception) -> list[_Failure]:
+    def _every_check(self, job: Mutant | Misconception) -> _Outcome:
         """A failing case of every check that fails."""
-        return list(self._failing(job, list(self._cases.values())))
+        return self._outcome(job, self._cases.values())
 
-    def _failing(self, job: Mutant | Misconception, cases: Sequence[Case]) -> Iterator[_Failure]:
-        """The failing cases, one for each check."""
-        failed: set[str] = set()
-        left = (case for case in cases if case.check not in failed)
-        for fact in self._facts(self._implementation(job), left):
-            if fact.ending not in (Ending.PASSED, Ending.SKIPPED):
-                failed.add(fact.case.check)
-                yield fact.case.id, fact.lines if fact.has_judged else None
+    def _outcome(
+        self, job: Mutant | Misconception, cases: Iterable[Case], most: int | None = None
+    ) -> _Outcome:
+        """A failing case of each check, or of the first `most` that fail."""
+        found = _Outcome()
+        left = (case for case in cases if case.check not in found.cases)
+        facts = self._facts(self._implementation(job), left)
+        for fact in islice((fact for fact in facts if fact.ending not in FINE), most):
+            found.cases[fact.case.check] = fact.case.id
+            if fact.has_judged:
+                found.wrong[fact.case.check] = tuple(fact.lines)
+        return found
 
     def _implementation(self, job: Mutant | Misconception) -> Callable[[str], Any]:
         """A function that finds the entry points of the mutant or the misconception."""

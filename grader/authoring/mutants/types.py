@@ -138,12 +138,8 @@ class StageTrials:
 
 @dataclass(frozen=True)
 class MutantsReport:
-    """The results of all stages; not `finished` if the run was stopped.
-
-    The run took `seconds`, and `core_seconds` of CPU time on all cores together.
-    """
+    """The results of all stages; not `finished` if the run was stopped."""
 
     stages: tuple[StageTrials, ...]
     seconds: float
-    core_seconds: float
     finished: bool

@@ -6,7 +6,7 @@ point, the inputs and the right answer, and every check uses them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle
 
 from grader.authoring.new.signature import Entry, Value, axes_of
@@ -32,8 +32,7 @@ _SAMPLES = {
 def check_file(slug: str, entries: Sequence[Entry], style: Style, *, is_done: bool = False) -> str:
     """The check file of the stage `slug`. If it `is_done`, the right answer is twice the input."""
     parts = [_Checks(entry, style, len(entries) > 1, is_done) for entry in entries]
-    blocks = [block for part in parts for block in part.named()]
-    body = "\n\n\n".join(blocks)
+    body = "\n\n\n".join(block for part in parts for block in part.blocks())
     names = [name for name in _LANGUAGE if f"{name}(" in body or f": {name}" in body]
     imports = f"from grader.checking import {', '.join(names)}"
     if len(imports) > _WIDEST:
@@ -74,23 +73,18 @@ class _Checks:
         self._name = entry.name
         self._call = entry.call
         self._prefix = f"{entry.name}_" if has_siblings else ""
+        self._shapes = f"{self._prefix.upper()}SHAPES"
+        self._made = f"made_{entry.name}" if has_siblings else "made"
         self._is_done = is_done
         self._has_state = entry.made is not None and style.has_gradients
+        self._arrays = entry.call.arrays if style.has_arrays else ()
         self._axes = list(axes_of(entry.call.parameters)) or (["n", "m"] if self._arrays else [])
-
-    @property
-    def _arrays(self) -> tuple[Value, ...]:
-        return self._call.arrays if self._style.has_arrays else ()
-
-    @property
-    def _free(self) -> list[str]:
-        """The axes whose sizes may vary; the constructor of a class fixes the last ones."""
-        last = {(each.axes or self._axes)[-1:][0] for each in self._arrays if self._entry.made}
-        return [axis for axis in self._axes if axis not in last]
-
-    @property
-    def _returns_array(self) -> bool:
-        return self._style.has_arrays and all(each.is_array for each in self._call.results)
+        # The axes whose sizes may vary; the constructor of a class fixes the last ones.
+        last = {(each.axes or self._axes)[-1:][0] for each in self._arrays if entry.made}
+        self._free = [axis for axis in self._axes if axis not in last]
+        self._returns_array = style.has_arrays and all(each.is_array for each in self._call.results)
+        self._needed = ", ".join(each.name for each in self._call.needed)
+        self._first = "[0]" if self._call.is_tuple else ""
 
     def blocks(self) -> Iterator[str]:
         """The functions of the file, in order."""
@@ -98,16 +92,30 @@ class _Checks:
         if self._has_state:
             yield self._module()
         yield self._right()
-        checks = list(self._plain_checks() if not self._style.has_arrays else self._checks())
-        rest = sum(points for _, points, _ in checks)
-        yield from (self._check(name, points or 10 - rest, text) for name, points, text in checks)
+        for name in self._checks():
+            yield self._checks()[name]()
 
-    def named(self) -> Iterator[str]:
-        """The functions of the file with their names filled in."""
-        shapes = f"{self._prefix.upper()}SHAPES"
-        made = f"made_{self._name}" if self._prefix else "made"
-        for block in self.blocks():
-            yield block.replace("@shapes@", shapes).replace("@made@", made)
+    def _checks(self) -> dict[str, Callable[[], str]]:
+        """What writes each check, by its name."""
+        if not self._style.has_arrays:
+            return {"values": self._plain_values, "edges": self._edges}
+        has_gradients = self._style.has_gradients and self._arrays and self._returns_array
+        checks = {
+            "parameters": self._parameters if self._has_state else None,
+            "shape": self._shape if self._returns_array else None,
+            "values": self._values,
+            "smallest": self._smallest,
+            "gradients": self._gradients if has_gradients else None,
+            "dtype": self._dtype if has_gradients else None,
+            "unchanged": self._unchanged if self._arrays else None,
+        }
+        return {name: check for name, check in checks.items() if check is not None}
+
+    def _points(self, name: str) -> int:
+        """What a check is worth; `values` gets what the others leave of ten points."""
+        if name != "values":
+            return 3 if name == "edges" else 1
+        return 10 - sum(self._points(other) for other in self._checks() if other != name)
 
     # --- what the checks share ---
 
@@ -149,12 +157,10 @@ class _Checks:
 
     def _module(self) -> str:
         """The shapes of the parameters, and the function that makes a module."""
-        made = self._entry.made
-        assert made is not None
         return (
             "# TODO: the parameters' shapes by name; linear_shapes lists those of nn.Linear\n"
-            f"@shapes@: dict[str, tuple[int, ...]] = {{}}\n\n\n"
-            f"def @made@(submission: Submission, state: dict[str, Any]) -> Any:\n"
+            f"{self._shapes}: dict[str, tuple[int, ...]] = {{}}\n\n\n"
+            f"def {self._made}(submission: Submission, state: dict[str, Any]) -> Any:\n"
             f'    """TODO: fitting sizes. The module with these parameters."""\n'
             f"    return with_state({self._constructed}, state)"
         )
@@ -178,81 +184,65 @@ class _Checks:
         todo = "TODO: the right answer, in another style than the solution."
         return _function(f"right_{self._name}", [*state, *parameters], todo, body, "Any")
 
-    # --- the checks: each with its name, its points (0: all that are left) and its text ---
+    # --- the checks ---
 
-    def _checks(self) -> Iterator[tuple[str, int, str]]:
-        if self._has_state:
-            yield "parameters", 1, self._parameters_check()
-        if self._returns_array:
-            yield "shape", 1, self._shape_check()
-        yield "values", 0, self._values_check()
-        yield "smallest", 1, self._smallest_check()
-        if self._style.has_gradients and self._arrays and self._returns_array:
-            yield "gradients", 1, self._gradients_check()
-            yield "dtype", 1, self._dtype_check()
-        if self._arrays:
-            yield "unchanged", 1, self._unchanged_check()
+    def _parameters(self) -> str:
+        lines = [
+            f"module = {self._constructed}",
+            f"expect_parameters(named_parameters(module), {self._shapes})",
+        ]
+        return self._written("parameters", lines, "The parameters have the right names and shapes")
 
-    def _check(self, name: str, points: int, text: str) -> str:
-        return text.replace("@points@", str(points)).replace("@check@", f"{self._prefix}{name}")
-
-    def _parameters_check(self) -> str:
-        return (
-            "@pytest.mark.points(@points@)\n"
-            "def test_@check@(submission: Submission) -> None:\n"
-            '    """The parameters have the right names and shapes"""\n'
-            f"    module = {self._constructed}\n"
-            "    expect_parameters(named_parameters(module), @shapes@)"
-        )
-
-    def _shape_check(self) -> str:
-        lines = [*self._begin(), f"result = {self._called('*inputs')}{self._first}"]
-        axes = self._result_axes(self._call.results[0])
-        known = self._sizes(0)
+    def _shape(self) -> str:
+        axes, known = self._result_axes(self._call.results[0]), self._sizes(0)
         sizes = ", ".join(_by_axis(axes, [known.get(axis, 1) for axis in axes]))
         todo = "" if set(axes) <= set(known) else "  # TODO: its sizes for these inputs"
-        lines.append(f"expect_shape(result, {sizes}){todo}" if axes else "assert not result.shape")
-        return self._written(
-            lines, "The result has the right shape", pays="only the shape is checked"
-        )
+        lines = [
+            *self._begin(),
+            f"result = {self._called('*inputs')}{self._first}",
+            f"expect_shape(result, {sizes}){todo}" if axes else "assert not result.shape",
+        ]
+        keeps_shape = any(self._result_axes(each) == axes for each in self._arrays[:1])
+        constants = '"zeros", "ones"' + (', "input"' if keeps_shape else "")
+        mark = f'@pytest.mark.pays({constants}, because="only the shape is checked")'
+        return self._written("shape", lines, "The result has the right shape", mark=mark)
 
-    def _values_check(self) -> str:
+    def _values(self) -> str:
         varied = self._sizes(1).items()
         fixed = set(self._axes) - set(self._free)
         sizes = [f'"{name}": {size}' for name, size in varied if name not in fixed]
         mark = f'@pytest.mark.parametrize("sizes", [{{}}, {{{", ".join(sizes)}}}])' if sizes else ""
         more = ["sizes: dict[str, int]"] if sizes else []
         lines = [*self._begin("**sizes" if sizes else ""), self._compared("*inputs")]
-        title = "TODO: what makes an answer right, in at most 72 characters"
-        return self._written(lines, title, mark=mark, more=more)
+        return self._written("values", lines, _TITLE, mark=mark, more=more)
 
-    def _smallest_check(self) -> str:
+    def _smallest(self) -> str:
         sizes = dict.fromkeys([*self._free, *_counts(self._call.needed, 0)], 1)
         words = ", ".join(f"{name}={size}" for name, size in sizes.items())
         words += ", scale=3.0" if self._arrays else ""  # so that no constant is right by chance
-        return self._written(
-            [*self._begin(words), self._compared("*inputs")], "Works for sizes of 1"
-        )
+        lines = [*self._begin(words), self._compared("*inputs")]
+        return self._written("smallest", lines, "Works for sizes of 1")
 
-    def _gradients_check(self) -> str:
+    def _gradients(self) -> str:
         names = [each.name for each in self._arrays]
         pairs = [f'"{name}": {name}' for name in names]
-        given = ", ".join(each.name for each in self._call.needed)
-        got, right = self._called(given), self._expected(given)
+        got, right = self._called(self._needed), self._expected(self._needed)
         lines = self._begin("grad=True", self._unpacked)
         if self._has_state:
-            made = ["module = @made@(submission, state)"]
-            lines += [*made, "learnt = trained_parameters(module, @shapes@)"]
-            got, right = f"module({given})", f"right_{self._name}(learnt, {given})"
+            lines += [
+                f"module = {self._made}(submission, state)",
+                f"learnt = trained_parameters(module, {self._shapes})",
+            ]
+            got, right = f"module({self._needed})", f"right_{self._name}(learnt, {self._needed})"
             names, pairs = [*names, "the parameters"], [*pairs, "**learnt"]
         lines += [
             f"got, right = {got}{self._first}, {right}{self._first}",
             self._comparison("got", "right", first=True),
             f"expect_gradients_close(got, right, {{{', '.join(pairs)}}})",
         ]
-        return self._written(lines, f"Gradients flow back to {listed(names)}")
+        return self._written("gradients", lines, f"Gradients flow back to {listed(names)}")
 
-    def _dtype_check(self) -> str:
+    def _dtype(self) -> str:
         lines = [
             *self._begin("dtype=dtype"),
             f"result = {self._called('*inputs')}{self._first}",
@@ -262,53 +252,36 @@ class _Checks:
         ]
         if self._has_state:
             lines[2:3] = [
-                f"result = @made@(submission, state).to(dtype)(*inputs){self._first}",
+                f"result = {self._made}(submission, state).to(dtype)(*inputs){self._first}",
                 "state = {name: each.to(dtype) for name, each in state.items()}",
             ]
-        return self._written(
-            lines,
-            "Keeps the dtype and the device of its input",
-            mark='@pytest.mark.parametrize("dtype", [torch.float64])',
-            more=["device: torch.device", "dtype: torch.dtype"],
-        )
+        title = "Keeps the dtype and the device of its input"
+        mark = '@pytest.mark.parametrize("dtype", [torch.float64])'
+        more = ["device: torch.device", "dtype: torch.dtype"]
+        return self._written("dtype", lines, title, mark=mark, more=more)
 
-    def _unchanged_check(self) -> str:
+    def _unchanged(self) -> str:
         names = [each.name for each in self._arrays]
-        given = ", ".join(each.name for each in self._call.needed)
         watched = ", ".join(f"{name}={name}" for name in names)
         lines = [
             *self._begin("", self._unpacked),
             f"with expect_unchanged({watched}):",
-            f"    result = {self._called(given)}",
-            self._comparison("result", self._expected(given)),
+            f"    result = {self._called(self._needed)}",
+            self._comparison("result", self._expected(self._needed)),
         ]
-        return self._written(lines, f"Does not change {listed(names)}")
+        return self._written("unchanged", lines, f"Does not change {listed(names)}")
 
-    def _plain_checks(self) -> Iterator[tuple[str, int, str]]:
-        called = f"submission.{self._name}"
-        if self._entry.made is not None:
-            called = self._constructed
-        upper = self._name.upper()
-        yield (
-            "values",
-            0,
-            self._written(
-                [self._same(f"{called}(*inputs)", f"right_{self._name}(*inputs)")],
-                "TODO: what makes an answer right, in at most 72 characters",
-                mark=f'@pytest.mark.parametrize("inputs", {upper}_CASES)',
-                more=["inputs: tuple[Any, ...]"],
-            ),
-        )
-        yield (
-            "edges",
-            3,
-            self._written(
-                [self._same(f"{called}(*inputs)", "expected")],
-                "Works at the edges of what is allowed",
-                mark=f'@pytest.mark.parametrize("inputs, expected", {upper}_EDGES)',
-                more=["inputs: tuple[Any, ...]", "expected: Any"],
-            ),
-        )
+    def _plain_values(self) -> str:
+        mark = f'@pytest.mark.parametrize("inputs", {self._name.upper()}_CASES)'
+        lines = [self._same(self._called("*inputs"), f"right_{self._name}(*inputs)")]
+        return self._written("values", lines, _TITLE, mark=mark, more=["inputs: tuple[Any, ...]"])
+
+    def _edges(self) -> str:
+        mark = f'@pytest.mark.parametrize("inputs, expected", {self._name.upper()}_EDGES)'
+        lines = [self._same(self._called("*inputs"), "expected")]
+        more = ["inputs: tuple[Any, ...]", "expected: Any"]
+        title = "Works at the edges of what is allowed"
+        return self._written("edges", lines, title, mark=mark, more=more)
 
     # --- small pieces of them ---
 
@@ -318,29 +291,18 @@ class _Checks:
         return axes | _counts(self._call.needed, which) | axes
 
     @property
-    def _keeps_shape(self) -> bool:
-        """Whether the first result has the shape of the first array."""
-        first, result = self._arrays[:1], self._call.results[0]
-        return any(self._result_axes(each) == self._result_axes(result) for each in first)
-
-    @property
-    def _first(self) -> str:
-        return "[0]" if self._call.is_tuple else ""
-
-    @property
     def _unpacked(self) -> str:
-        names = [each.name for each in self._call.needed]
-        return f"{', '.join(names)}{',' if len(names) == 1 else ''}"
+        return f"{self._needed}{',' if len(self._call.needed) == 1 else ''}"
 
     def _begin(self, given: str = "", names: str = "inputs") -> list[str]:
         """The lines that draw the parameters, if there are any, and the inputs."""
         arguments = ", ".join(filter(None, ["rand" if self._arrays else "", given]))
-        state = ["state = draw_state(rand, @shapes@)"] if self._has_state else []
+        state = [f"state = draw_state(rand, {self._shapes})"] if self._has_state else []
         return [*state, f"{names} = {self._name}_inputs({arguments})"]
 
     def _called(self, given: str) -> str:
         if self._has_state:
-            return f"@made@(submission, state)({given})"
+            return f"{self._made}(submission, state)({given})"
         if self._entry.made is not None:
             return f"{self._constructed}({given})"
         return f"submission.{self._name}({given})"
@@ -373,26 +335,23 @@ class _Checks:
 
     def _written(
         self,
-        lines: Iterable[str],
+        name: str,
+        lines: Sequence[str],
         title: str,
         *,
         mark: str = "",
         more: Sequence[str] = (),
-        pays: str = "",
     ) -> str:
-        lines = list(lines)
+        """A check with the lines of its body; `more` are its fixtures besides the usual ones."""
         needs_rand = any("rand" in line for line in lines)
         given = ["submission: Submission", *(["rand: Rand"] if needs_rand else []), *more]
-        marks = ["@pytest.mark.points(@points@)"]
-        if pays:
-            constants = ["zeros", "ones", *(["input"] if self._keeps_shape else [])]
-            told = ", ".join(f'"{each}"' for each in constants)
-            marks.append(f'@pytest.mark.pays({told}, because="{pays}")')
-        marks += [mark] if mark else []
-        return "\n".join(marks) + "\n" + _function("test_@check@", given, title, lines, "None")
+        marks = [f"@pytest.mark.points({self._points(name)})", *([mark] if mark else [])]
+        function = _function(f"test_{self._prefix}{name}", given, title, lines, "None")
+        return "\n".join([*marks, function])
 
 
 _UNWRITTEN = "raise NotImplementedError"
+_TITLE = "TODO: what makes an answer right, in at most 72 characters"
 
 
 def _function(

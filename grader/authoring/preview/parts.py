@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from grader.authoring.verify.types import Progress
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.report.page import class_report
 from grader.judge.verdict import judge, judge_stage, judge_untouched
@@ -33,7 +34,6 @@ from grader.types.report import Report, Status
 if TYPE_CHECKING:
     from grader.run.session import Checks
 
-Progress = Callable[[str, int, int], None]
 
 _SEED = 1
 _LINES = 10_000  # of a text that is shown whole

@@ -21,7 +21,7 @@ from grader.channels.leaks import (
 from grader.channels.student_copy import stage_files
 from grader.learning.hints.ladder import above_last_rung, read_hints
 from grader.learning.predict.questions import read_predictions
-from grader.read.faults import fault_of, shared_files
+from grader.read.faults import shared_files
 from grader.read.stubs import has_work, read_stub, same_but_for_words
 from grader.read.workspace import installed_roots
 from grader.types.course import Course, Stage
@@ -30,8 +30,7 @@ from grader.types.text import listed
 
 LONGEST_TITLE = 72  # characters of a check's title: one line of the learner's screen
 _QUESTION_LINES = 11  # what the screen of `grade watch` has room for, of 80 x 24
-_CONFTEST = "conftest.py"
-_NOT_READ = "the grader never reads it: move its fixtures into the check files"
+_CONFTEST = "tests/checks/conftest.py"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Nodes that set names to the value of an expression.
 _SETS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.withitem)
@@ -56,18 +55,8 @@ def accepted_files(stage: Stage) -> list[Path]:
 
 def files_of(stage: Stage) -> list[Path]:
     """All existing files of a stage."""
-    files = (
-        *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
-        *(
-            stage.misconceptions_file,
-            *stage.shown_files,
-            stage.certificate_file,
-            stage.mutants_file,
-        ),
-        *shared_files(stage.misconceptions_file),
-        *accepted_files(stage),
-    )
-    return [file for file in files if file.is_file()]
+    others = (*shared_files(stage.misconceptions_file), *accepted_files(stage))
+    return [file for file in (*stage.files, *others) if file.is_file()]
 
 
 def _repeated(stage: Stage) -> Iterator[str]:
@@ -106,7 +95,7 @@ def file_problems(stage: Stage, *, is_broken: bool = False) -> Iterator[str]:
     if stage.check_file.is_file():
         yield from _check_titles(stage)
         yield from _swapped(stage)
-        yield from _in_vain(stage)
+        yield from _behind_an_error(stage)
     if stage.hints_file.is_file():
         yield from _found(lambda: _hint_problems(stage, is_broken))
     if stage.predictions_file.is_file():
@@ -139,16 +128,6 @@ def _stub_problems(stage: Stage) -> list[str]:
     return problems + _leaks(stage, given)
 
 
-def unreadable(stage: Stage) -> Iterator[str]:
-    """A message for each file with answers that is not Python, for a stage that cannot run."""
-    for file in (stage.misconceptions_file, *accepted_files(stage)):
-        if file.is_file():
-            try:
-                compile(file.read_bytes(), str(file), "exec")
-            except (SyntaxError, ValueError) as error:
-                yield fault_of(error, {str(file): stage.place(file)})
-
-
 def _hint_problems(stage: Stage, is_broken: bool) -> list[str]:
     """Long questions, and lines of the solution in the hints; only the last rung may have some."""
     place = stage.place(stage.hints_file)
@@ -175,9 +154,7 @@ def _hidden(stage: Stage, file: Path) -> Iterator[str]:
     """A message for each function or class that a later one of the same name hides."""
     lines: dict[str, int] = {}
     for node in tree_of(file).body:
-        if not isinstance(node, (_Function, ast.ClassDef)):
-            continue
-        if node.name != "_" and not _is_overloaded(node):
+        if isinstance(node, (_Function, ast.ClassDef)):
             if node.name in lines:
                 at = f"{stage.place(file)}:{node.lineno}"
                 yield f"{at}: {node.name} hides the one in line {lines[node.name]}: rename one"
@@ -192,10 +169,6 @@ def tree_of(file: Path) -> ast.Module:
         return ast.Module([], [])
 
 
-def _is_overloaded(node: _Function | ast.ClassDef) -> bool:
-    return any(ast.unparse(each).endswith("overload") for each in node.decorator_list)
-
-
 def _check_titles(stage: Stage) -> Iterator[str]:
     """Faults of the checks' titles; a file that is not valid Python is reported elsewhere."""
     place = stage.place(stage.check_file)
@@ -204,9 +177,7 @@ def _check_titles(stage: Stage) -> Iterator[str]:
             continue
         at = f"{place}:{node.lineno}: {node.name}"
         title = (ast.get_docstring(node) or "").partition("\n")[0]
-        if not title:
-            yield f"{at} has no title: write a docstring"
-        elif len(title) > LONGEST_TITLE:
+        if len(title) > LONGEST_TITLE:
             yield f"{at}: its title has {len(title)} characters: use at most {LONGEST_TITLE}"
         elif title.endswith(".") and not title.endswith("..."):
             yield f"{at}: its title ends with a full stop: remove it"
@@ -235,17 +206,15 @@ def _swapped(stage: Stage) -> Iterator[str]:
                     yield f"{at}: the learner's value comes first, then the right one: swap them"
 
 
-def _in_vain(stage: Stage) -> Iterator[str]:
-    """A message for each call that never runs for a right answer, and each assert of a tuple."""
+def _behind_an_error(stage: Stage) -> Iterator[str]:
+    """A message for each block that expects an error and goes on after the call that raises it."""
     for node in ast.walk(tree_of(stage.check_file)):
-        at = f"{stage.place(stage.check_file)}:{getattr(node, 'lineno', 0)}"
-        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple):
-            yield f"{at}: asserts a tuple, which is always true: remove the parentheses"
-        elif isinstance(node, ast.With) and any(map(_expects_error, node.items)):
+        if isinstance(node, ast.With) and any(map(_expects_error, node.items)):
             for call in [*filter(_is_bare_call, node.body[:-1])][:1]:
                 yield (
-                    f"{at}: what comes after the call in line {call.lineno} never runs, because "
-                    "the call raises: give each call a `with` of its own"
+                    f"{stage.place(stage.check_file)}:{node.lineno}: what comes after the call in "
+                    f"line {call.lineno} never runs, because the call raises: give each call a "
+                    "`with` of its own"
                 )
 
 
@@ -270,47 +239,27 @@ def _names(node: ast.AST, context: type[ast.expr_context] = ast.Load) -> set[str
 def strays(course: Course) -> Iterator[str]:
     """A message for each file in the author's folders that belongs to no stage."""
     known = {path for stage in course.stages for path in files_of(stage)}
-    fixtures = course.root / "tests" / "checks" / _CONFTEST
-    known |= {fixtures, course.changes_file}
-    folders = {file.parent for stage in course.stages for file in _homes(stage)}
-    for folder in sorted(folders):
-        yield from _strays(course, folder, known, folders)
-    if fixtures.is_file() and not _is_kits_own(fixtures):
-        yield f"{fixtures.relative_to(course.root).as_posix()}: {_NOT_READ}"
-    above = course.root / "tests" / _CONFTEST
-    if above.is_file():
-        yield f"tests/{_CONFTEST}: belongs to no stage, and pytest would run it: remove it"
+    known |= {course.changes_file, *filter(_is_kits_own, [course.root / _CONFTEST])}
+    folders = {file.parent for stage in course.stages for file in stage.files}
+    folders |= {stage.accepted_folder for stage in course.stages}
+    folders |= {stage.accepted_folder.parent for stage in course.stages}
+    known |= folders
+    for path in sorted(path for folder in folders if folder.is_dir() for path in folder.iterdir()):
+        passing = path.name.startswith(".") or path.name == "__pycache__"
+        if path not in known and not passing:
+            place = path.relative_to(course.root).as_posix()
+            fault = "belongs to no stage: rename or remove it"
+            if place == _CONFTEST:
+                fault = "the grader never reads it: move its fixtures into the check files"
+            yield f"{place}{'/' if path.is_dir() else ''}: {fault}"
 
 
 def _is_kits_own(conftest: Path) -> bool:
     """Whether it is the kit's own, which lets pytest run the checks without `grade`."""
-    files = [root / "tests" / "checks" / _CONFTEST for root in installed_roots()]
-    text = conftest.read_bytes()
-    return any(file.is_file() and file.read_bytes() == text for file in files)
-
-
-def _homes(stage: Stage) -> Iterable[Path]:
-    return (
-        *(stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file),
-        *(
-            stage.misconceptions_file,
-            *stage.shown_files,
-            stage.certificate_file,
-            stage.mutants_file,
-        ),
-        *(stage.accepted_folder, stage.accepted_folder / "any.py"),
-    )
-
-
-def _strays(course: Course, folder: Path, known: set[Path], folders: set[Path]) -> Iterator[str]:
-    if not folder.is_dir():
-        return
-    for path in sorted(folder.iterdir()):
-        passing = path.name.startswith(".") or path.name == "__pycache__"
-        if path in known or path in folders or passing:
-            continue
-        place = path.relative_to(course.root).as_posix()
-        yield f"{place}{'/' if path.is_dir() else ''}: belongs to no stage: rename or remove it"
+    files = [root / _CONFTEST for root in installed_roots()]
+    return conftest.is_file() and conftest.read_bytes() in [
+        file.read_bytes() for file in files if file.is_file()
+    ]
 
 
 def not_required(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,10 +43,9 @@ def example_faults(source: str, names: Mapping[str, Any], seconds: float) -> Ite
         except ValueError as error:
             yield Fault(first, f"an example cannot be read: {error}")
         except doctest.DocTestFailure as failure:
-            code, got, want = map(
-                _short, (failure.example.source, failure.got, failure.example.want)
-            )
-            line = first + failure.example.lineno
+            example = failure.example
+            code, got, want = map(_short, (example.source, failure.got, example.want))
+            line = first + example.lineno
             yield Fault(line, f"the example `{code}` gives {got}, not {want}")
         except doctest.UnexpectedException as failure:
             kind, raised, _ = failure.exc_info
@@ -66,11 +64,10 @@ class Examples:
     def __init__(self, stage: Stage, seconds: float) -> None:
         self._stage = stage
         self._seconds = seconds
+        self._place = stage.place(stage.solution_file)
         self._source = stage.solution_file.read_text(encoding="utf-8-sig")
         self._names: dict[str, Any] = {}
-        self._wrong: set[int] = set()
-        self._unlike: Counter[int] = Counter()
-        self._answers = 0  # how many others than the solution ran the examples
+        self._wrong: set[int] = set()  # the lines of the solution's faults
 
     def of_solution(self) -> list[str]:
         """Messages about wrong examples; the solution can be imported."""
@@ -81,29 +78,12 @@ class Examples:
 
     def of_answer(self) -> list[str]:
         """The faults of another right answer, which can be imported: what it raises."""
-        self._answers += 1
-        faults = [fault for fault in self._run() if fault.line not in self._wrong]
-        self._unlike.update(fault.line for fault in faults if not fault.raises)
-        raising = [fault for fault in faults if fault.raises]
+        raising = [each for each in self._run() if each.raises and each.line not in self._wrong]
         return [f"fails in {self._place}:{fault.line}: {fault.text}" for fault in raising]
 
-    def notes(self) -> list[str]:
-        """A message for each example that more than half of the other answers contradict."""
-        return [
-            f"{self._place}:{line}: {count} of {self._answers} accepted answers give something "
-            "else in this example: print what every right answer gives"
-            for line, count in self._unlike.items()
-            if count > self._answers / 2
-        ]
-
-    @property
-    def _place(self) -> str:
-        return self._stage.place(self._stage.solution_file)
-
     def _run(self) -> list[Fault]:
-        own = vars(importlib.import_module(self._stage.slug))
         # An answer may lack a library that the examples use.
-        names = {**self._names, **own}
+        names = {**self._names, **vars(importlib.import_module(self._stage.slug))}
         with silence():
             return list(example_faults(self._source, names, self._seconds))
 

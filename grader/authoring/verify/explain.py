@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
@@ -20,6 +20,7 @@ from grader.authoring.mutants.making import mutants_of
 from grader.authoring.mutants.record import read_records
 from grader.authoring.mutants.types import Mutant
 from grader.authoring.verify.runs import CheckRuns, Hangs
+from grader.authoring.verify.types import Progress
 from grader.classes.grading import all_graded
 from grader.diagnosis.comparison.diagnose import diagnose
 from grader.engine import Engine, Request, with_engine
@@ -36,8 +37,6 @@ SEED = 1
 SAMPLE = 40  # mutants of a stage, unless all are wanted: about a minute on two cores
 
 _RAISED = re.compile(r"[A-Z][\w.]*(?:Error|Exception)\b")  # how a message of raised code begins
-
-Progress = Callable[[str, int, int], None]
 
 
 class How(Enum):

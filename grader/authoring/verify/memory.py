@@ -22,6 +22,7 @@ class Memory:
 
     def __init__(self, *, keeps: bool = False) -> None:
         self._keeps = keeps
+        self._base = ""
         self._known: dict[Hashable, Any] = {}
         self._used: dict[Hashable, Any] = {}
 
@@ -34,9 +35,10 @@ class Memory:
         result: Result = self._used[key]
         return result
 
-    def begin(self) -> None:
-        """Begin a new proof."""
-        self._known, self._used = {**self._known, **self._used}, {}
+    def begin(self, base: str) -> None:
+        """Begin a new proof; if its `base` is another, nothing is known."""
+        self._known = {**self._known, **self._used} if base == self._base else {}
+        self._base, self._used = base, {}
 
     def end(self) -> None:
         """Forget what this proof has not used."""

@@ -6,7 +6,7 @@ only a worker can show runs in a worker, like a learner's code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.authoring.mutants.record import no_checks, read_records
@@ -16,17 +16,17 @@ from grader.authoring.verify.right_answers import RightAnswers
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds
 from grader.authoring.verify.solution_runs import SolutionRuns
 from grader.authoring.verify.todos import is_unwritten
-from grader.authoring.verify.types import CheckProof
+from grader.authoring.verify.types import CheckProof, Progress
 from grader.authoring.verify.wrong_answers import WrongAnswers
 from grader.learning.hints.ladder import read_hints
-from grader.misconceptions import Known, Way
+from grader.misconceptions import Known, Misconception, Way
 from grader.read.faults import fault_of
 from grader.read.misconceptions import read_known
+from grader.types.course import Stage
 from grader.types.errors import CourseError
 from grader.types.text import listed
 
-FEWEST_ACCEPTED, FEWEST_ACCEPTED_BONUS = 6, 3
-Progress = Callable[[str, int, int], None]
+_FEWEST_ACCEPTED, _FEWEST_ACCEPTED_BONUS = 6, 3
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class StageProving:
         self._right = RightAnswers(*given, self._files, self._seeds, self._step)
         self._wrong = WrongAnswers(*given, self._seeds, self._step)
         self._done = self._total = 0
-        self._knows = True  # whether the misconceptions could be read
+        self._knows: bool  # whether the misconceptions could be read
 
     def prove(self) -> None:
         """Run everything and add the results to the draft."""
@@ -63,8 +63,10 @@ class StageProving:
                 f"{place}: {worth}, but course.toml says {stage.points:g}: change one"
             )
         draft.problems += self._record_problems()
-        known = self._known()
+        known, faults = read_mistakes(stage, self._course.limits.load_seconds)
+        self._knows = not faults
         mistakes = known.misconceptions
+        draft.problems += [*faults, *self._hint_problems(mistakes)]
         answers = [file for file in accepted_files(stage) if not is_unwritten(file)]  # to-dos
         seeds = self._seeds
         self._total = len(seeds.all) + len(seeds.few) + len(mistakes) + len(answers) + 1
@@ -90,50 +92,27 @@ class StageProving:
 
     def _record_problems(self) -> list[str]:
         """Messages about records of mutants for a check that does not exist."""
+        checks = self._runs.checks.planned[self._stage.slug]
         try:
             records = read_records(self._stage)
         except CourseError:  # reported already
             return []
-        checks = [
-            check.id.partition(".")[2] for check in self._runs.checks.planned[self._stage.slug]
-        ]
-        return list(no_checks(records, checks))
+        return [*no_checks(records, [check.id.partition(".")[2] for check in checks])]
 
-    def _known(self) -> Known:
-        """What the stage's file of misconceptions holds; reports a fault of the file."""
-        from grader.run.stopping import Stopped, stopped_after
-
-        file = self._stage.misconceptions_file
+    def _hint_problems(self, mistakes: Sequence[Misconception]) -> Iterator[str]:
+        """Messages about hints that misconceptions and checks name and that do not exist."""
+        stage = self._stage
         try:
-            with stopped_after(self._course.limits.load_seconds):
-                known = read_known(self._stage)
-        except CourseError as error:
-            self._draft.problems += str(error).split("\n")
-        except Stopped as error:
-            self._draft.problems.append(fault_of(error, {str(file): self._stage.place(file)}))
-        else:
-            return self._with_hints(known)
-        self._knows = False
-        return Known()
-
-    def _with_hints(self, known: Known) -> Known:
-        """What is known; reports hints that it and the checks name and that do not exist."""
-        try:
-            rungs = len(read_hints(self._stage).rungs)
+            rungs = len(read_hints(stage).rungs)
         except CourseError:  # reported already
-            return known
-        place = self._stage.place(self._stage.misconceptions_file)
-        pointing = [
-            (place, f"the misconception {one.id}", one.hint) for one in known.misconceptions
-        ]
-        place = self._stage.place(self._stage.check_file)
-        checks = self._runs.checks.planned[self._stage.slug]
+            return
+        place = stage.place(stage.misconceptions_file)
+        pointing = [(place, f"the misconception {one.id}", one.hint) for one in mistakes]
+        place, checks = stage.place(stage.check_file), self._runs.checks.planned[stage.slug]
         pointing += [(place, f"the check {check.id}", check.hint) for check in checks]
         for place, what, hint in pointing:
             if hint is not None and not 1 <= hint <= rungs:
-                said = f"{what} points to hint {hint}"
-                self._draft.problems.append(f"{place}: {said}, but there are only {rungs} hints")
-        return known
+                yield f"{place}: {what} points to hint {hint}, but there are only {rungs} hints"
 
     def _ways(self, ways: Sequence[Way], solution: Find) -> None:
         """Expect that the solution makes the values that the stage lists."""
@@ -178,10 +157,9 @@ class StageProving:
             shows = f"`grade verify --mutants` shows whether {they} catch{s} a mutant"
             draft.notes.append(f"{listed(idle)} catch{s} no misconception: {shows}")
         draft.skipped = tuple(self._solution.skipped.values())
-        draft.notes += self._right.notes()
         fewest = self._course.accepted_answers
         if fewest is None:
-            fewest = FEWEST_ACCEPTED_BONUS if stage.bonus else FEWEST_ACCEPTED
+            fewest = _FEWEST_ACCEPTED_BONUS if stage.bonus else _FEWEST_ACCEPTED
         there = len(accepted_files(stage))
         if there < fewest:
             place = stage.place(stage.accepted_folder)
@@ -192,3 +170,17 @@ class StageProving:
     def _step(self) -> None:
         self._done += 1
         self._progress(self._stage.slug, self._done, self._total)
+
+
+def read_mistakes(stage: Stage, seconds: float) -> tuple[Known, list[str]]:
+    """What a stage's file of misconceptions holds, and messages about its faults."""
+    from grader.run.stopping import Stopped, stopped_after
+
+    file = stage.misconceptions_file
+    try:
+        with stopped_after(seconds):
+            return read_known(stage), []
+    except CourseError as error:
+        return Known(), str(error).split("\n")
+    except Stopped as error:
+        return Known(), [fault_of(error, {str(file): stage.place(file)})]

@@ -10,14 +10,14 @@ from pathlib import Path
 from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.examples import Examples
-from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds
+from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds, import_fault
 from grader.authoring.verify.solution_runs import (
     SolutionRuns,
     both_sides,
     error_of,
     faulty_place,
 )
-from grader.read.faults import fault_of, undefined
+from grader.read.faults import fault_of
 from grader.read.stubs import read_stub
 from grader.run.facts import FINE
 from grader.types.errors import CourseError, close_to
@@ -53,10 +53,6 @@ class RightAnswers:
         self._run_solution(solution, rest, only_random=True)
         self._solution.again(solution, self._seeds.first)
         self._solution.find_flaky(solution)
-
-    def notes(self) -> list[str]:
-        """What was seen that is no fault."""
-        return self._examples.notes()
 
     def _run_solution(
         self, solution: Find, seeds: Iterable[int], *, only_random: bool = False
@@ -149,61 +145,47 @@ class RightAnswers:
 
     def accepted(self, file: Path) -> None:
         """Run one right answer in another style than the solution's."""
+        from grader.run.stopping import Stopped
+
+        place = self._runs.stage.place(file)
+        try:
+            fault = self._fault(file, place)
+        except (Hangs, Stopped) as error:
+            fault = f"{place}: {error}"
+        if fault:
+            self._draft.problems.append(fault)
+        else:
+            self._draft.accepted.append(file.stem)
+        self._step()
+
+    def _fault(self, file: Path, place: str) -> str:
+        """The first fault of a right answer, "" if it has none. Raises Hangs and Stopped."""
         from grader.authoring.verify.tolerances import shares
         from grader.run.reader import Reader, SourceReader
         from grader.run.solutions import at_hand
-        from grader.run.stopping import stopped_after
 
-        stage, problems = self._runs.stage, self._draft.problems
-        place = stage.place(file)
+        runs, stage, said = self._runs, self._runs.stage, f"{place}: a right answer"
         files = {**self._files, stage.file_name: file.read_bytes()}
+        fault = import_fault(runs.course, stage, files, place)
+        if fault:
+            return fault
         submission = Submission(place, files)
-        calls = SourceReader(Reader(None), submission).calls(self._runs.course, stage)
-        lost = {f"calls {call.name}, which is forbidden": 1 for call in calls}
-        try:
-            with (
-                stopped_after(self._runs.course.limits.load_seconds),
-                at_hand(files, stage) as find,
-            ):
-                for entry in stage.entry_points:
-                    find(entry.name)
-            with at_hand(files, stage) as find:
-                lost |= dict.fromkeys(self._examples.of_answer(), 1)
-                for seed in self._seeds.answers:
-                    facts = self._runs.known(
-                        ("accepted", submission.digest(stage.file_name)),
-                        find,
-                        seed,
-                        only_random=seed != self._seeds.first,
-                    )
-                    self._draft.right.append(shares(facts, passed=True))
-                    for fact in facts.cases:
-                        if (
-                            fact.ending not in FINE
-                            and fact.case.check not in self._solution.failing
-                        ):
-                            why = both_sides(fact)
-                            if fact.faulty_line:
-                                why = f"{error_of(fact)} in {faulty_place(stage, fact)}"
-                            lost.setdefault(f"fails {fact.case.check}: {why}", seed)
-        except KeyboardInterrupt:
-            raise
-        except Hangs as error:
-            problems.append(f"{place}: {error}")
-            return
-        except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
-            fault = fault_of(error, {stage.file_name: place})
-            if not fault.startswith(place):
-                what = undefined(error) if isinstance(error, AttributeError) else error
-                fault = f"{place}: {what}"
-            problems.append(fault)
-            return
-        finally:
-            self._step()
-        for what in list(lost)[:1]:
-            problems.append(f"{place}: a right answer {what}")
-        if not lost:
-            self._draft.accepted.append(file.stem)
+        for call in SourceReader(Reader(None), submission).calls(runs.course, stage):
+            return f"{said} calls {call.name}, which is forbidden"
+        with at_hand(files, stage) as find:
+            for what in self._examples.of_answer():
+                return f"{said} {what}"
+            who = ("accepted", submission.digest(stage.file_name))
+            for seed in self._seeds.answers:
+                facts = runs.known(who, find, seed, only_random=seed != self._seeds.first)
+                self._draft.right.append(shares(facts, passed=True))
+                for fact in facts.cases:
+                    if fact.ending not in FINE and fact.case.check not in self._solution.failing:
+                        why = both_sides(fact)
+                        if fact.faulty_line:
+                            why = f"{error_of(fact)} in {faulty_place(stage, fact)}"
+                        return f"{said} fails {fact.case.check}: {why}"
+        return ""
 
 
 def _absent(name: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import re
 import sys
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.memory import Memory
+from grader.read.faults import fault_of, undefined
 from grader.run.facts import StageFacts
 from grader.run.importing import Import
 from grader.run.workers import Interpreter
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 Find = Callable[[str], Any]
 _FEW = 3
+_BY_FOLDER = re.compile(r"No module named '(exercises|solutions)\b|attempted relative import")
 
 
 class Hangs(Exception):
@@ -130,6 +133,34 @@ class CheckRuns:
         with silence():  # what a check prints
             facts = self.checks.run(stage, StageUnderCheck(stage, answers), seed, "cpu")
         return with_calls(facts, SourceReader(Reader(None), submission).calls(course, stage))
+
+
+def import_fault(course: Course, stage: Stage, files: Mapping[str, bytes], place: str) -> str:
+    """Why the file of a stage, called `place`, is no answer; "" if it is one.
+
+    It must define every entry point. Among these `files` it finds those of other stages.
+    """
+    from grader.run.solutions import at_hand
+    from grader.run.stopping import stopped_after
+
+    places = {each.file_name: each.place(each.solution_file) for each in course.stages}
+    places[stage.file_name] = place
+    try:
+        with stopped_after(course.limits.load_seconds), at_hand(files, stage) as find:
+            for entry in stage.entry_points:
+                find(entry.name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
+        fault = fault_of(error, places)
+        if not fault.startswith(tuple(places.values())):
+            fault = f"{place}: {undefined(error) if isinstance(error, AttributeError) else fault}"
+        if isinstance(error, ImportError) and _BY_FOLDER.match(str(error)):
+            fault += ": write `from STAGE import ...`, without the folder"
+        if isinstance(error, ImportError) and error.name in course.renamed:
+            fault += f": it is now {course.renamed[error.name]}"
+        return fault
+    return ""
 
 
 def import_libraries(course: Course) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# Called with the slug of a stage, how many of its steps are done, and how many there are.
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class CourseProof:
 
     course: str
     stages: tuple[StageProof, ...]
-    strays: tuple[str, ...] = field(default=())
+    strays: tuple[str, ...] = ()
     is_whole: bool = True
 
     @property

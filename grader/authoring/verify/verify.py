@@ -6,10 +6,10 @@ It inspects the files first. It reports a stage whose files cannot run once, and
 from __future__ import annotations
 
 import gc
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from grader.authoring.verify.author_files import (
     accepted_files,
@@ -17,15 +17,12 @@ from grader.authoring.verify.author_files import (
     not_of_its_own,
     not_required,
     strays,
-    unreadable,
 )
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.memory import Memory, base_of
-from grader.authoring.verify.proving import Progress, StageProving
-from grader.authoring.verify.runs import CheckRuns, Seeds, import_libraries
-from grader.authoring.verify.types import CourseProof
-from grader.read.faults import fault_of, undefined
-from grader.read.misconceptions import read_known
+from grader.authoring.verify.proving import StageProving, read_mistakes
+from grader.authoring.verify.runs import CheckRuns, Seeds, import_fault, import_libraries
+from grader.authoring.verify.types import CourseProof, Progress
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
 SEEDS = tuple(range(1, 21))
 PER_ANSWER = 3
-_BY_FOLDER = re.compile(r"No module named '(exercises|solutions)\b|attempted relative import")
 _BLOCKED = "not run: it needs"
 
 # A draft with what the runs of its stage found.
@@ -53,94 +49,82 @@ def verify(
 ) -> CourseProof:
     """The proofs of these stages, `lanes` at once.
 
-    `progress` is called with the stage, the steps done and all; with several lanes it counts
-    stages. Solutions run with all `seeds`, accepted answers and misconceptions with the first
-    `per_answer` of them. Faults of an author's files are part of the proofs. Raises
-    KeyboardInterrupt.
+    With several lanes, `progress` counts stages. Solutions run with all `seeds`, accepted answers
+    and misconceptions with the first `per_answer` of them. Faults of an author's files are part of
+    the proofs. Raises KeyboardInterrupt.
     """
-    with Prover(course, keeps=False) as prover:
-        return prover.prove(course, stages, progress, seeds, per_answer, lanes)
+    with Interpreter(course.preload, course.limits, gpu=False) as interpreter:
+        prover = Prover(interpreter, seeds, per_answer, lanes, keeps=False)
+        return prover.prove(course, stages, progress)
 
 
+@dataclass(eq=False)
 class Prover:
-    """Proves stages of a course again and again.
+    """Proves stages of a course again and again; the parameters are as for `verify`.
 
     If it `keeps` what runs have found, what cannot have changed does not run again.
     """
 
-    def __init__(self, course: Course, *, keeps: bool = True) -> None:
-        self._keeps = keeps
-        self._interpreter = Interpreter(course.preload, course.limits, gpu=False)
-        self._memories: dict[Stage, tuple[str, Memory | None]] = {}
+    _interpreter: Interpreter
+    _seeds: Sequence[int] = SEEDS
+    _per_answer: int = PER_ANSWER
+    _lanes: int = 1
+    keeps: bool = True
+    _memories: dict[Stage, Memory] = field(default_factory=dict)
 
-    def __enter__(self) -> Prover:
-        self._interpreter.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._interpreter.__exit__(*error)
-
-    def prove(
-        self,
-        course: Course,
-        stages: Sequence[Stage],
-        progress: Progress = lambda slug, done, total: None,
-        seeds: Sequence[int] = SEEDS,
-        per_answer: int = PER_ANSWER,
-        lanes: int = 1,
-    ) -> CourseProof:
-        """As `verify`, of the course with which this was made, as its files are now."""
+    def prove(self, course: Course, stages: Sequence[Stage], progress: Progress) -> CourseProof:
+        """As `verify`, of the course with whose libraries the interpreter runs."""
         import_libraries(course)
-        files = {s.file_name: s.solution_file.read_bytes() for s in course.stages if _is_there(s)}
-        faults = _solution_faults(course, stages, files)
-        drafts = [Draft(stage, faults.get(stage.slug, "")) for stage in stages]
-        complete = [draft.stage for draft in drafts if draft.is_complete]
-        found = (*not_required(course, complete), *given_away(course, complete))
-        for stage, problem in (*not_of_its_own(course, stages), *found):
-            next(d for d in drafts if d.stage == stage).problems.append(problem)
+        there = [stage for stage in course.stages if stage.solution_file.is_file()]
+        files = {stage.file_name: stage.solution_file.read_bytes() for stage in there}
+        faults = _solution_faults(course, [stage for stage in stages if stage in there], files)
+        drafts = {stage: Draft(stage, faults.get(stage.slug, "")) for stage in stages}
+        complete = [draft.stage for draft in drafts.values() if draft.is_complete]
+        for stage, problem in (
+            *not_of_its_own(course, stages),
+            *not_required(course, complete),
+            *given_away(course, complete),
+        ):
+            drafts[stage].problems.append(problem)
 
         def body(checks: Checks) -> None:
             def proven(draft: Draft, interpreter: Interpreter, tell: Progress) -> Draft:
-                with self._remembering(course, draft.stage, files) as memory:
-                    runs = CheckRuns(course, draft.stage, interpreter, checks, memory)
-                    own = Seeds.of(draft.stage, seeds, per_answer)
-                    StageProving(runs, draft, files, own, tell).prove()
+                memory = self._memories.setdefault(draft.stage, Memory(keeps=self.keeps))
+                memory.begin(base_of(course, draft.stage, files))
+                runs = CheckRuns(course, draft.stage, interpreter, checks, memory)
+                own = Seeds.of(draft.stage, self._seeds, self._per_answer)
+                StageProving(runs, draft, files, own, tell).prove()
+                memory.end()
                 return draft
 
-            ready = [draft for draft in drafts if draft.can_run]
-            if lanes == 1 or len(ready) == 1 or not can_fork("cpu"):
+            ready = [draft for draft in drafts.values() if draft.can_run]
+            if self._lanes == 1 or len(ready) == 1 or not can_fork("cpu"):
                 for draft in ready:
                     proven(draft, self._interpreter, progress)
-                return
-            found = {d.stage: d for d in self._side_by_side(ready, proven, lanes, progress)}
-            drafts[:] = [found.get(draft.stage, draft) for draft in drafts]
+            else:
+                drafts.update({d.stage: d for d in self._side_by_side(ready, proven, progress)})
 
-        _with_checks(course, drafts, body)
+        _with_checks(course, [*drafts.values()], body)
         gc.unfreeze()
-        for draft in drafts:
+        for draft in drafts.values():
             if not draft.can_run:
                 draft.problems += _unrun(course, draft, files)
-        whole = {stage.slug for stage in stages} == {stage.slug for stage in course.stages}
-        return CourseProof(
-            course.name,
-            tuple(draft.proof() for draft in drafts),
-            tuple(strays(course)) if whole else (),
-            whole,
-        )
+        is_whole = {*stages} == {*course.stages}
+        proofs = tuple(draft.proof() for draft in drafts.values())
+        return CourseProof(course.name, proofs, tuple(strays(course)) if is_whole else (), is_whole)
 
     def _side_by_side(
-        self, drafts: Sequence[Draft], proven: Proven, lanes: int, progress: Progress
+        self, drafts: Sequence[Draft], proven: Proven, progress: Progress
     ) -> Iterator[Draft]:
         """The drafts with what their stages' runs found, from several processes."""
         # What takes longest first: learners' tests, then many points.
         jobs = sorted(drafts, key=lambda d: (not d.stage.fixture, -d.stage.points))
-        done = in_lanes(
-            min(lanes, len(jobs)), jobs, lambda: _Lane(proven, self._interpreter.copy())
-        )
+        count = min(self._lanes, len(jobs))
+        done = in_lanes(count, jobs, lambda: _Lane(proven, self._interpreter.copy()))
         progress("stages", 0, len(jobs))
         with closing(done):
-            for count, (draft, result) in enumerate(done, 1):
-                progress("stages", count, len(jobs))
+            for number, (draft, result) in enumerate(done, 1):
+                progress("stages", number, len(jobs))
                 if isinstance(result, LaneLost):
                     draft.problems.append(str(result))
                     yield draft
@@ -149,36 +133,19 @@ class Prover:
                 else:
                     yield result
 
-    @contextmanager
-    def _remembering(
-        self, course: Course, stage: Stage, files: Mapping[str, bytes]
-    ) -> Iterator[Memory]:
-        """What is known of a stage, unless something has changed that every run depends on."""
-        base = base_of(course, stage, files)
-        known, memory = self._memories.get(stage, ("", None))
-        if memory is None or known != base:
-            memory = Memory(keeps=self._keeps)
-        self._memories[stage] = base, memory
-        memory.begin()
-        yield memory
-        memory.end()
 
-
+@dataclass(frozen=True)
 class _Lane:
     """Proves stages in a forked process."""
 
-    def __init__(self, proven: Proven, interpreter: Interpreter) -> None:
-        self._proven, self._interpreter = proven, interpreter
+    proven: Proven
+    interpreter: Interpreter
 
     def __call__(self, draft: Draft) -> Draft:
-        return self._proven(draft, self._interpreter, lambda slug, done, total: None)
+        return self.proven(draft, self.interpreter, lambda slug, done, total: None)
 
     def close(self) -> None:
-        self._interpreter.close()
-
-
-def _is_there(stage: Stage) -> bool:
-    return stage.solution_file.is_file()
+        self.interpreter.close()
 
 
 def _solution_faults(
@@ -188,28 +155,10 @@ def _solution_faults(
 
     A stage that needs another's functions fails with it.
     """
-    from grader.run.solutions import at_hand
-    from grader.run.stopping import stopped_after
-
-    places = {s.file_name: s.place(s.solution_file) for s in course.stages}
     found: dict[str, str] = {}
     for stage in stages:
-        if not _is_there(stage):
-            continue
-        try:
-            with stopped_after(course.limits.load_seconds), at_hand(files, stage) as find:
-                for entry in stage.entry_points:
-                    find(entry.name)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
-            fault = fault_of(error, places)
-            if isinstance(error, AttributeError) and not fault.startswith("solutions/"):
-                fault = f"{places[stage.file_name]}: {undefined(error)}"
-            if isinstance(error, ImportError) and _BY_FOLDER.match(str(error)):
-                fault += ": write `from STAGE import ...`, without the folder"
-            if isinstance(error, ImportError) and error.name in course.renamed:
-                fault += f": it is now {course.renamed[error.name]}"
+        fault = import_fault(course, stage, files, stage.place(stage.solution_file))
+        if fault:
             known = fault in found.values()
             found[stage.slug] = f"{_BLOCKED} {fault.split(':')[0]}" if known else fault
     return found
@@ -217,32 +166,15 @@ def _solution_faults(
 
 def _unrun(course: Course, draft: Draft, files: Mapping[str, bytes]) -> Iterator[str]:
     """What the answers of a stage show, although its checks cannot run."""
-    from grader.run.solutions import at_hand
-    from grader.run.stopping import Stopped, stopped_after
-
-    stage, seconds = draft.stage, course.limits.load_seconds
-    if draft.is_unwritten:
-        yield from unreadable(stage)
-        return
-    file = stage.misconceptions_file
-    try:
-        with stopped_after(seconds):
-            read_known(stage)
-    except CourseError as error:
-        yield from str(error).split("\n")
-    except Stopped as error:
-        yield fault_of(error, {str(file): stage.place(file)})
+    stage = draft.stage
+    if not draft.is_unwritten:
+        yield from read_mistakes(stage, course.limits.load_seconds)[1]
     is_blocked = any(problem.startswith(_BLOCKED) for problem in draft.problems)
     for file in [] if is_blocked else accepted_files(stage):
-        place = stage.place(file)
         answers = {**files, stage.file_name: file.read_bytes()}
-        try:
-            with stopped_after(seconds), at_hand(answers, stage):
-                pass
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - every fault of an author's file is reported
-            yield fault_of(error, {stage.file_name: place})
+        fault = import_fault(course, stage, answers, stage.place(file))
+        if fault:
+            yield fault
 
 
 def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks], None]) -> None:
@@ -257,36 +189,21 @@ def _with_checks(course: Course, drafts: Sequence[Draft], body: Callable[[Checks
         gc.freeze()  # checks that measure collect garbage often: never what was imported so far
         body(checks)
 
-    ready = [draft.stage for draft in drafts if draft.can_run]
-    if not ready:
-        return
+    def run() -> None:
+        ready = [draft.stage for draft in drafts if draft.can_run]
+        if ready:
+            with_checks(course, ready, begun, measures=True, seconds=seconds)
+
     try:
-        with_checks(course, ready, begun, measures=True, seconds=seconds)
+        run()
     except CourseError:
         if began:
             raise
         for draft in drafts:
             if draft.can_run:
-                fault = _collection_fault(course, draft.stage)
-                draft.can_run = not fault
-                draft.problems[:0] = [each for each in fault if not _is_known(each, draft)]
-        ready = [draft.stage for draft in drafts if draft.can_run]
-        if ready:
-            with_checks(course, ready, body, measures=True, seconds=seconds)
-
-
-def _is_known(fault: str, draft: Draft) -> bool:
-    """Whether a check's title already has this fault reported, with another line number."""
-    words = fault.partition(": ")[2]
-    return any(problem.partition(": ")[2] == words for problem in draft.problems)
-
-
-def _collection_fault(course: Course, stage: Stage) -> list[str]:
-    """Why the checks of a stage cannot be collected."""
-    from grader.run.collecting import with_checks
-
-    try:
-        with_checks(course, [stage], lambda checks: None, seconds=course.limits.load_seconds)
-    except CourseError as error:
-        return str(error).split("\n")
-    return []
+                try:
+                    with_checks(course, [draft.stage], lambda checks: None, seconds=seconds)
+                except CourseError as error:
+                    draft.can_run = False
+                    draft.problems[:0] = str(error).split("\n")
+        run()

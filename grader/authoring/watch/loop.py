@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.authoring.verify.author_files import files_of
-from grader.authoring.verify.types import CourseProof
+from grader.authoring.verify.types import CourseProof, Progress
 from grader.authoring.verify.verify import Prover
 from grader.read.course_file import FILE_NAME, read_course
+from grader.read.faults import shared_files
 from grader.read.stubs import StubState, write_stubs
+from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
 
-Progress = Callable[[str, int, int], None]
 _Stamps = Mapping[Path, tuple[int, int]]
 
 
@@ -24,14 +25,14 @@ _Stamps = Mapping[Path, tuple[int, int]]
 class Proved:
     """A stage's proof after a save, or the `fault` that prevents it.
 
-    `stubs` are the exercise files that were rewritten first, `users` the stages that require it.
+    `stub` is the exercise file if that was rewritten first, `users` the stages that require it.
     """
 
     slug: str
     proof: CourseProof | None = None
     fault: str = ""
     seconds: float = 0.0
-    stubs: tuple[str, ...] = ()
+    stub: str = ""
     users: tuple[str, ...] = ()
 
 
@@ -82,14 +83,16 @@ class _Watch:
         self._prover = None
 
     def saved(self) -> list[str]:
-        """The slugs of the stages whose files have changed since the last look."""
+        """The slugs of the stages whose files have changed since the last look.
+
+        If course.toml has changed, that is the stage of the last proof.
+        """
         before, course = self._stamps, self._course
-        if _stamp(course.root / FILE_NAME) != before.get(course.root / FILE_NAME):
-            self._stamps = _stamps(course)
-            return [self._slug]
         self._stamps = _stamps(course)
         changed = {path for path, _ in set(before.items()) ^ set(self._stamps.items())}
-        return [each.slug for each in course.stages if changed & _owned(each, changed)]
+        if course.root / FILE_NAME in changed:
+            return [self._slug]
+        return [s.slug for s in course.stages if any(_is_of(s, path) for path in changed)]
 
     def prove(self, slug: str) -> Proved:
         """The proof of a stage. Raises _Saved if one of its files is saved meanwhile."""
@@ -104,7 +107,8 @@ class _Watch:
             return Proved(slug, fault=f"{FILE_NAME}: there is no stage '{slug}' any more")
         except KitError as error:
             return Proved(slug, fault=str(error))
-        written = [s.place(s.exercise_file) for s, state in states.items() if state in _WRITTEN]
+        is_written = states[stage] in (StubState.ABSENT, StubState.OLD)
+        stub = stage.place(stage.exercise_file) if is_written else ""
         self._stamps = _stamps(course)
         started = self._stamps
 
@@ -119,7 +123,7 @@ class _Watch:
             return Proved(slug, fault=str(error))
         users = [each.slug for each in course.stages if stage in course.required(each)]
         seconds = time.perf_counter() - began
-        return Proved(slug, proof, "", seconds, tuple(written), tuple(users))
+        return Proved(slug, proof, "", seconds, stub, tuple(users))
 
     def _prover_of(self, course: Course) -> Prover:
         """The prover, a new one if another interpreter is needed. Raises KitError."""
@@ -127,39 +131,34 @@ class _Watch:
         if (old.preload, old.limits) != (course.preload, course.limits):
             self.close()
         if self._prover is None:
-            self._prover = self._ends.enter_context(Prover(course))
+            interpreter = Interpreter(course.preload, course.limits, gpu=False)
+            self._prover = Prover(self._ends.enter_context(interpreter))
         return self._prover
 
 
-_WRITTEN = (StubState.ABSENT, StubState.OLD)
-
-
 def _stamps(course: Course) -> _Stamps:
-    """A stamp of every file of the course that an author writes."""
+    """A stamp of every file of the course: when it was saved, and its size."""
     files = [course.root / FILE_NAME, *(file for s in course.stages for file in files_of(s))]
-    return {file: stamp for file in files if (stamp := _stamp(file))}
+    found = {}
+    for file in files:
+        with suppress(OSError):
+            stat = file.stat()
+            found[file] = stat.st_mtime_ns, stat.st_size
+    return found
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
-def _owned(stage: Stage, files: set[Path]) -> set[Path]:
-    """Those of the files that are, or were, the stage's; its stub is none of the author's."""
-    own = {*files_of(stage), *(each for each in files if each.parent == stage.accepted_folder)}
-    fixed = {stage.solution_file, stage.check_file, stage.hints_file, stage.misconceptions_file}
-    return (own | fixed) & files - {stage.exercise_file}
+def _is_of(stage: Stage, file: Path) -> bool:
+    """Whether a file is, or was, one of the stage's that its author writes."""
+    own = (*stage.files, *shared_files(stage.misconceptions_file))
+    is_own = file in own or file.parent == stage.accepted_folder
+    return is_own and file != stage.exercise_file
 
 
 def newest(course: Course) -> Stage:
     """The stage one of whose files was saved last."""
+    stamps = _stamps(course)
 
     def saved(stage: Stage) -> int:
-        stamps = (_stamp(file) for file in files_of(stage) if file != stage.exercise_file)
-        return max((stamp[0] for stamp in stamps if stamp), default=0)
+        return max((at for file, (at, _) in stamps.items() if _is_of(stage, file)), default=0)
 
     return max(course.stages, key=saved)

@@ -15,8 +15,8 @@ from grader.types.text import listed
 @framed
 def proved_screen(page: Page, proved: Proved) -> Iterator[Text]:
     """What is wrong and what is left to do, and how long the proof took."""
-    for stub in proved.stubs:
-        yield from page.sentence(f"{stub}: rewritten", "dim")
+    if proved.stub:
+        yield from page.sentence(f"{proved.stub}: rewritten", "dim")
     if proved.proof is None:
         yield from page.sentence(proved.fault, "red")
     else:

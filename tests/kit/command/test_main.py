@@ -35,7 +35,6 @@ def test_every_module_of_a_command_is_in_the_table() -> None:
     parts |= {"classes.nbgrader.release_command"}
     parts |= {"classes.folder.grade_command", "classes.nbgrader.grade_command"}  # of `grade class`
     parts |= {"classes.why.command"}
-    parts |= {"authoring.mutants.command", "authoring.verify.explain_command"}  # of `grade verify`
     named = {module for module, _ in _COMMANDS.values()} - {"command.grade"}
     assert modules == named | parts | set(_FOR_AUTHORS.values())
 

@@ -40,7 +40,7 @@ def behave(job: str) -> Any:
 
 @pytest.mark.parametrize("lanes", [1, 3])
 def test_each_job_has_a_process_of_its_own(lanes: int) -> None:
-    found = dict(in_forks("abcdef", behave, lambda: BOUNDS, lanes=lanes))
+    found = dict(in_forks("abcdef", behave, BOUNDS, lanes=lanes))
     assert {job: said[0] for job, said in found.items()} == {job: job for job in "abcdef"}
     assert len({said[1] for said in found.values()} | {os.getpid()}) == 7
 
@@ -56,20 +56,20 @@ def test_each_job_has_a_process_of_its_own(lanes: int) -> None:
     ],
 )
 def test_what_hangs_or_dies_is_lost_and_the_next_is_not(job: str, lost: Lost) -> None:
-    first, second = in_forks([job, "talk"], behave, lambda: BOUNDS)
+    first, second = in_forks([job, "talk"], behave, BOUNDS)
     assert first == (job, lost)
     assert second[1][0] == "talk"
 
 
 def test_a_large_result_comes_whole() -> None:
-    ((_, said),) = in_forks([1], lambda job: "x" * (1 << 20), lambda: BOUNDS)
+    ((_, said),) = in_forks([1], lambda job: "x" * (1 << 20), BOUNDS)
     assert len(said) == 1 << 20
 
 
 def test_a_job_finds_the_process_as_it_is_when_it_is_taken_up() -> None:
     known: list[int] = []
     seen = []
-    for _, said in in_forks([1, 2, 3], lambda job: len(known), lambda: BOUNDS):
+    for _, said in in_forks([1, 2, 3], lambda job: len(known), BOUNDS):
         seen.append(said)
         known.append(said)
     assert seen == [0, 1, 2]
@@ -81,7 +81,7 @@ def test_closing_it_ends_every_process(tmp_path: Path) -> None:
         if job:
             time.sleep(60)
 
-    with closing(in_forks([0, 1, 2], work, lambda: Bounds(60, 64 << 20), lanes=3)) as forks:
+    with closing(in_forks([0, 1, 2], work, Bounds(60, 64 << 20), lanes=3)) as forks:
         next(forks)
     for file in tmp_path.iterdir():
         with pytest.raises(ProcessLookupError):

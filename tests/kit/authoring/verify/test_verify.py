@@ -278,17 +278,6 @@ def test_a_misconception_that_gives_no_value_is_a_note(
     assert proof.notes == (f"{said}: {told}: is that intended?",)
 
 
-def test_what_most_right_answers_do_not_print_is_a_note(course: Course) -> None:
-    append(course, SOLUTION, "\n\nprinted = repr\n")
-    change(course, SOLUTION, ">>> roughness", ">>> printed is repr\n    True\n    >>> roughness")
-    for file in course.stage("roughness").accepted_folder.glob("*.py"):
-        file.write_text(f"{file.read_text('utf-8')}\nprinted = 3\n", "utf-8")
-    said = "3 of 3 accepted answers give something else in this example: print what every right"
-    assert [note for note in proven(course).notes if said in note]
-    change(course, ACCEPTED, "return steps", "return 1 + steps")  # which fails the checks
-    assert [note for note in proven(course).notes if said in note]
-
-
 def test_one_note_names_all_checks_that_catch_nothing(course: Course) -> None:
     for name in ("one", "other"):
         append(course, CHECKS, IDLE.format(name))
@@ -334,13 +323,11 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "several at once": (
         lambda c: [
             append(c, SOLUTION, "nonsense\n"),
-            append(c, CHECKS, "def test_more(submission): pass\n"),
             change(c, HINTS, "## 2", "## 7"),
             append(c, MISTAKES, "def (\n"),
             append(c, ACCEPTED, ")\n"),
         ],
         f"{SOLUTION}:16: NameError: name 'nonsense' is not defined",
-        f"{CHECKS}:25: test_more has no title: write a docstring",
         "hint 7 where hint 2 should be",
         f"{MISTAKES}:38: SyntaxError: ",
         f"{ACCEPTED}:4: SyntaxError: unmatched ')'",
@@ -424,7 +411,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     ),
     "a check without a title": (
         changed(CHECKS, '    """The largest step between neighbours, up or down"""', ""),
-        f"{CHECKS}:22: test_values has no title: write a docstring",
+        f"{CHECKS}:12: test_values has no title: write a docstring",
     ),
     "a check with a long title": (
         changed(CHECKS, "up or down", "up or down" + " and up or down" * 5),
@@ -585,10 +572,6 @@ FAULTS: dict[str, tuple[Any, ...]] = {
             "        submission.roughness(1, 2)\n",
         ),
         "what comes after the call in line 26 never runs, because the call raises: give each",
-    ),
-    "an assert of a tuple": (
-        appended(CHECKS, '    assert (values is None, "values")\n'),
-        "asserts a tuple, which is always true: remove the parentheses",
     ),
     "a check without a case": (
         changed(CHECKS, "    [\n", "    [][:0] and [\n"),
@@ -1009,7 +992,6 @@ def test_files_of_no_stage_are_named(course: Course) -> None:
         "tests/accepted/rough/a.py",
         "tests/accepted/roughness/notes.md",
         "tests/mutants/rough.toml",
-        "tests/conftest.py",
     ):
         (course.root / stray).parent.mkdir(exist_ok=True, parents=True)
         (course.root / stray).write_text("", encoding="utf-8")
@@ -1030,7 +1012,6 @@ def test_files_of_no_stage_are_named(course: Course) -> None:
         "tests/checks/more/",
         "tests/checks/test_rough.py",
         "tests/mutants/rough.toml",
-        "tests/conftest.py",
     ]
 
 
