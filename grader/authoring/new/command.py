@@ -16,7 +16,7 @@ from grader.authoring.new.course import (
     refuse_name,
     title_of,
 )
-from grader.authoring.new.files import new_stage, refuse_slug, refuse_title
+from grader.authoring.new.files import Wanted, new_stage, refuse_slug, refuse_title
 from grader.command.output import short_path
 from grader.read.course_file import FILE_NAME
 from grader.read.workspace import is_workspace, locate_whole_course, nearest_root
@@ -70,15 +70,8 @@ def run(args: argparse.Namespace) -> int:
             raise KitError(f"--{option} is for a new course: leave out '{args.stage}'")
     course = _authors_course(args.course)
     title = _title(args, f"grade new {args.stage}")
-    stage, files = new_stage(
-        course,
-        args.stage,
-        title,
-        after=args.after,
-        bonus=args.bonus,
-        functions=args.function,
-        classes=args.classes,
-    )
+    wanted = Wanted(args.stage, title, args.after, args.bonus, args.function, args.classes)
+    stage, files = new_stage(course, wanted)
     _tell(course.root, files, added_to=FILE_NAME)
     where = "" if args.course is None else f" --course {shlex.quote(short_path(course.root))}"
     print(f"It has {stage.points:g} points and requires no stage: change its table if needed.")
@@ -102,15 +95,12 @@ def _new_course(args: argparse.Namespace) -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
         _ask(args)
     title = _title(args, f"grade new --course {shlex.quote(str(args.course))}")
-    course, files = new_course(
-        args.course,
-        title,
-        name=args.name,
-        library=args.library or next(iter(LIBRARIES)),
-        first=args.first,
-        functions=args.function,
-        classes=args.classes,
-    )
+    first = None
+    if args.first is not None:
+        words = title_of(args.first)
+        first = Wanted(args.first, words, functions=args.function, classes=args.classes)
+    library = args.library or next(iter(LIBRARIES))
+    course, files = new_course(args.course, title, name=args.name, library=library, first=first)
     _tell(course.root, files)
     print(f"Go there:        cd {shlex.quote(short_path(course.root))}")
     if course.stages:

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
-from grader.authoring.new.files import (
-    all_or_nothing,
-    planned_stage,
-    quoted,
-    refuse_title,
-    write_new,
-)
+from grader.authoring.new.files import Wanted, planned_stage, quoted, refuse_title, write_new
 from grader.read.course_file import FILE_NAME, course_of_text
 from grader.read.workspace import nearest_root
 from grader.types.course import Course
@@ -31,15 +24,12 @@ def new_course(
     *,
     name: str | None = None,
     library: str = "numpy",
-    first: str | None = None,
-    functions: Sequence[str] = (),
-    classes: Sequence[str] = (),
+    first: Wanted | None = None,
 ) -> tuple[Course, tuple[Path, ...]]:
     """Start a course in `root`, an empty or new folder; returns it and its files.
 
-    Its name is made of the folder's by default. `library` is a key of LIBRARIES. `first` is the
-    slug of its first stage, which may have `functions` and `classes` as in `new_stage`; without it,
-    the course has no stage yet. Raises KitError; then nothing was written.
+    Its name is made of the folder's by default. `library` is a key of LIBRARIES. Without a `first`
+    stage, the course has none yet. Raises KitError; then nothing was written.
     """
     refuse_folder(root)
     refuse_title(title)
@@ -60,14 +50,10 @@ def new_course(
         root / ".gitignore": ".grade/\n__pycache__/\ndist/\n",
     }
     if first is not None:
-        words = title_of(first)
-        text, _, stage_files = planned_stage(
-            course, text, first, words, functions=functions, classes=classes
-        )
+        text, _, stage_files = planned_stage(course, text, first)
         course = course_of_text(text, root / FILE_NAME)
         files |= {root / FILE_NAME: text, **stage_files}
-    with all_or_nothing(root) as made:
-        write_new(files, made)
+    write_new(root, files)
     return course, tuple(files)
 
 

@@ -9,14 +9,13 @@ passes and its wrong answers fail from the start; the author replaces the lines 
 from __future__ import annotations
 
 import builtins
-import difflib
 import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from grader.read.files import write_whole
 from grader.read.stubs import stub_of
 from grader.read.workspace import is_packaged
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError
+from grader.types.errors import CourseError, KitError, close_to
 from grader.types.resources import filled
 
 _LONGEST_TITLE = 60  # characters: a title takes one line of the screen
@@ -37,20 +36,26 @@ _STAGE = re.compile(r"[ \t]*\[\[[ \t]*stages[ \t]*\]\]")
 _OTHER_TABLE = re.compile(r"[ \t]*\[\[?(?![\[ \t]*stages[ \t]*\.)")  # not part of a stage's
 
 
-def new_stage(
-    course: Course,
-    slug: str,
-    title: str,
-    *,
-    after: str | None = None,
-    bonus: bool = False,
-    functions: Sequence[str] = (),
-    classes: Sequence[str] = (),
-) -> tuple[Stage, tuple[Path, ...]]:
-    """Add a stage to `course`, after the stage `after` or as the last; returns it and its files.
+@dataclass(frozen=True)
+class Wanted:
+    """A new stage: it comes after the stage `after`, or last.
 
     `functions` and `classes` are the signatures of what learners write; without any, it is a
-    function of the stage's name. Raises KitError; then nothing was written.
+    function of the stage's name, which doubles its input.
+    """
+
+    slug: str
+    title: str
+    after: str | None = None
+    bonus: bool = False
+    functions: Sequence[str] = ()
+    classes: Sequence[str] = ()
+
+
+def new_stage(course: Course, wanted: Wanted) -> tuple[Stage, tuple[Path, ...]]:
+    """Add a stage to `course`; returns it and its files.
+
+    Raises KitError; then nothing was written.
     """
     if is_packaged(course):
         raise KitError(
@@ -61,71 +66,47 @@ def new_stage(
         old = file.read_bytes().decode()
     except OSError as error:
         raise CourseError(f"{file}: cannot be read: {error.strerror}") from None
-    text, stage, files = planned_stage(
-        course, old, slug, title, after=after, bonus=bonus, functions=functions, classes=classes
-    )
+    text, stage, files = planned_stage(course, old, wanted)
     for path in files:
         if os.path.lexists(path):
             place = path.relative_to(course.root).as_posix()
             raise KitError(f"{place}: exists already: move it, or choose another slug")
-    with all_or_nothing(course.root) as made:
-        write_new(files, made)
-        write_whole(file, text)
+    write_new(course.root, files, grown=text)
     return stage, tuple(files)
 
 
-def planned_stage(
-    course: Course,
-    text: str,
-    slug: str,
-    title: str,
-    *,
-    after: str | None = None,
-    bonus: bool = False,
-    functions: Sequence[str] = (),
-    classes: Sequence[str] = (),
-) -> tuple[str, Stage, dict[Path, str]]:
+def planned_stage(course: Course, text: str, wanted: Wanted) -> tuple[str, Stage, dict[Path, str]]:
     """What `new_stage` would write to a course whose course.toml has this text.
 
     Returns the text with the stage, the stage, and the texts of its files. Raises KitError.
     """
-    refuse_title(title)
-    refuse_slug(course.stages, slug)
+    refuse_title(wanted.title)
+    refuse_slug(course.stages, wanted.slug)
     style = style_of(course.preload)
-    entries = [read_function(each, style.has_arrays) for each in functions]
-    entries += [read_class(each, style.has_arrays) for each in classes]
+    entries = [read_function(each, style.has_arrays) for each in wanted.functions]
+    entries += [read_class(each, style.has_arrays) for each in wanted.classes]
     _refuse_entries(course, entries)
-    table = _table(slug, title, style, entries, bonus=bonus)
-    grown = with_stage(text, [each.slug for each in course.stages], table, after)
-    stage = _added(course, course_of_text(grown, course.root / FILE_NAME), slug, after)
-    return grown, stage, stage_files(stage, course.preload, entries)
+    is_done = not entries
+    if is_done:
+        form = '{}(x: "n m") -> "n m"' if style.has_arrays else "{}(x: float) -> float"
+        entries = [read_function(form.format(wanted.slug))]
+    slugs = [each.slug for each in course.stages]
+    grown = with_stage(text, slugs, _table(wanted, style, entries), wanted.after)
+    stage = _added(course, course_of_text(grown, course.root / FILE_NAME), wanted)
+    return grown, stage, _files(stage, style, entries, is_done)
 
 
-def stage_files(
-    stage: Stage, preload: tuple[str, ...], entries: Sequence[Entry] = ()
-) -> dict[Path, str]:
-    """The texts of all files of a new stage, by path.
-
-    Without `entries` its task is to double the input, and only sentences are left to write.
-    """
-    style, is_done = style_of(preload), not entries
-    known = entries or (default_entry(stage.slug, style),)
-    solution = solution_text(stage.title, known, style, is_done=is_done)
+def _files(stage: Stage, style: Style, entries: Sequence[Entry], is_done: bool) -> dict[Path, str]:
+    """The texts of all files of a new stage; if it `is_done`, only sentences are left to write."""
+    solution = solution_text(stage.title, entries, style, is_done=is_done)
     return {
         stage.solution_file: solution,
         stage.exercise_file: stub_of(solution, stage.slug),
-        stage.check_file: check_file(stage.slug, known, style, is_done=is_done),
+        stage.check_file: check_file(stage.slug, entries, style, is_done=is_done),
         stage.hints_file: filled(__package__, "templates/hints.md", title=stage.title),
         stage.misconceptions_file: misconceptions_text(stage.slug, style, is_done=is_done),
-        stage.accepted_folder / "another.py": accepted_text(known, style, is_done=is_done),
+        stage.accepted_folder / "another.py": accepted_text(entries, style, is_done=is_done),
     }
-
-
-def default_entry(slug: str, style: Style) -> Entry:
-    """The entry point of a stage without given signatures: a function of one value."""
-    return read_function(
-        f'{slug}(x: "n m") -> "n m"' if style.has_arrays else f"{slug}(x: float) -> float"
-    )
 
 
 def with_stage(text: str, slugs: list[str], table: str, after: str | None) -> str:
@@ -136,9 +117,8 @@ def with_stage(text: str, slugs: list[str], table: str, after: str | None) -> st
     stages `slugs` cannot be found.
     """
     if after is not None and after not in slugs:
-        close = difflib.get_close_matches(after, slugs, n=1)
-        advice = f"did you mean '{close[0]}'?" if close else "`grade list` shows all stages"
-        raise KitError(f"--after: there is no stage '{after}'; {advice}")
+        advice = close_to(after, slugs) or "; `grade list` shows all stages"
+        raise KitError(f"--after: there is no stage '{after}'{advice}")
     lines = text.splitlines(keepends=True)
     headers = [number for number, line in enumerate(lines) if _STAGE.match(line)]
     if len(headers) != len(slugs):
@@ -156,20 +136,16 @@ def with_stage(text: str, slugs: list[str], table: str, after: str | None) -> st
     return before + newline + table.replace("\n", newline) + "".join(lines[last + 1 :])
 
 
-def _table(
-    slug: str, title: str, style: Style, entries: Sequence[Entry] = (), *, bonus: bool = False
-) -> str:
-    known = entries or (default_entry(slug, style),)
-    kinds = ", ".join(f'{entry.name} = "{_kind(entry, style)}"' for entry in known)
+def _table(wanted: Wanted, style: Style, entries: Sequence[Entry]) -> str:
     return filled(
         __package__,
         "templates/stage.toml",
-        slug=slug,
-        title=quoted(title),
-        points=str(10 * len(known)),
-        visible=", ".join(f'"{name}"' for name in visible_checks(known, style)),
-        kinds=kinds,
-        bonus="bonus = true\n" if bonus else "",
+        slug=wanted.slug,
+        title=quoted(wanted.title),
+        points=str(10 * len(entries)),
+        visible=", ".join(f'"{name}"' for name in visible_checks(entries, style)),
+        kinds=", ".join(f'{entry.name} = "{_kind(entry, style)}"' for entry in entries),
+        bonus="bonus = true\n" if wanted.bonus else "",
     )
 
 
@@ -183,9 +159,9 @@ def _kind(entry: Entry, style: Style) -> str:
     return f"{'module' if style.base else 'object'} -> {kind}" if entry.made else kind
 
 
-def _added(course: Course, grown: Course, slug: str, after: str | None) -> Stage:
+def _added(course: Course, grown: Course, wanted: Wanted) -> Stage:
     """The new stage. Raises CourseError if it is misplaced or anything else has changed."""
-    stage = grown.stage(slug)
+    stage, after = grown.stage(wanted.slug), wanted.after
     place = grown.stages.index(stage)
     before, behind = grown.stages[:place], grown.stages[place + 1 :]
     others = replace(grown, stages=before + behind, assignments=())
@@ -252,15 +228,22 @@ def _is_installed(name: str) -> bool:
     return spec is not None and spec.origin is not None  # a folder without code has none
 
 
-@contextmanager
-def all_or_nothing(root: Path) -> Iterator[list[Path]]:
-    """If the block fails, remove the files and folders in the yielded list.
+def write_new(root: Path, files: Mapping[Path, str], *, grown: str = "") -> None:
+    """Write new files and their folders, and then course.toml if it is `grown`; all or nothing.
 
-    An OSError becomes a KitError that names the file by its path in `root`.
+    Raises KitError, which names a file by its path in `root`.
     """
     made: list[Path] = []
     try:
-        yield made
+        for path, text in files.items():
+            for folder in [above for above in reversed(path.parents) if not above.exists()]:
+                folder.mkdir()
+                made.append(folder)
+            with open(path, "x", encoding="utf-8", newline="\n") as file:
+                made.append(path)
+                file.write(text)
+        if grown:
+            write_whole(root / FILE_NAME, grown)
     except BaseException as error:
         for path in reversed(made):
             with suppress(OSError):
@@ -269,17 +252,6 @@ def all_or_nothing(root: Path) -> Iterator[list[Path]]:
             place = os.path.relpath(error.filename or root, root)
             raise KitError(f"{place}: cannot be written: {error.strerror}") from None
         raise
-
-
-def write_new(files: Mapping[Path, str], made: list[Path]) -> None:
-    """Write new files and their folders, and append each to `made`. Raises OSError."""
-    for path, text in files.items():
-        for folder in [above for above in reversed(path.parents) if not above.exists()]:
-            folder.mkdir()
-            made.append(folder)
-        with open(path, "x", encoding="utf-8", newline="\n") as file:
-            made.append(path)
-            file.write(text)
 
 
 _BY_HAND = f"{FILE_NAME}: has no [[stages]] table for each stage: add the new one by hand"

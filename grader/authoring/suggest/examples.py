@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -58,15 +59,8 @@ def _shortened(value: Any) -> Any:
     count = _count(short)
     if count <= _FEW:
         return short.round(decimals=1)
-    ordered = short.flatten().argsort() * 0 + 0.0  # zeros of this library
-    ordered[:] = type(ordered)(range(count)) if not hasattr(short, "numpy") else _range(count)
-    return ordered.reshape(short.shape)
-
-
-def _range(count: int) -> Any:
-    import torch
-
-    return torch.arange(float(count))
+    library = importlib.import_module("torch" if hasattr(short, "numpy") else "numpy")
+    return library.arange(float(count)).reshape(short.shape)
 
 
 def _count(array: Any) -> int:

@@ -70,7 +70,7 @@ class Explained:
 class StageExplained:
     """The results of one stage; `mutants` are the tried ones that a check catches.
 
-    `tried` of its `all_mutants` have run; there are fewer results than `planned` after a stop.
+    `tried` of its `all_mutants` have run.
     """
 
     slug: str
@@ -78,7 +78,6 @@ class StageExplained:
     mutants: tuple[Explained, ...]
     tried: int
     all_mutants: int
-    planned: int
 
     @property
     def is_sound(self) -> bool:
@@ -182,7 +181,6 @@ def _stage(
         tuple(each for each in mutants if each.how is not How.PASSES),
         len(mutants),
         all_mutants,
-        len(jobs),
     )
 
 

@@ -173,8 +173,6 @@ class RightAnswers:
         for call in SourceReader(Reader(None), submission).calls(runs.course, stage):
             return f"{said} calls {call.name}, which is forbidden"
         with at_hand(files, stage) as find:
-            for what in self._examples.of_answer():
-                return f"{said} {what}"
             who = ("accepted", submission.digest(stage.file_name))
             for seed in self._seeds.answers:
                 facts = runs.known(who, find, seed, only_random=seed != self._seeds.first)
@@ -185,6 +183,8 @@ class RightAnswers:
                         if fact.faulty_line:
                             why = f"{error_of(fact)} in {faulty_place(stage, fact)}"
                         return f"{said} fails {fact.case.check}: {why}"
+            for what in self._examples.of_answer():
+                return f"{said} {what}"
         return ""
 
 

@@ -198,9 +198,6 @@ class WrongAnswers:
                 what = f"{mistake.id} behaves exactly like {', '.join(same)}: remove one"
                 problems.append(f"{place}: {what}")
             self._draft.problems += problems
-            if failed and not problems and not self._runs.stage.fixture and not _gives(facts):
-                raised = f"{mistake.id}: no call returns a value to compare"
-                self._draft.notes.append(f"{raised}: {first_line(failed[0])}: is that intended?")
 
     def _why_it_passes(self, facts: StageFacts, solution: Find) -> str:
         """Why no check catches a misconception, and what would."""
@@ -226,16 +223,6 @@ class WrongAnswers:
 def _lost(facts: Iterable[CaseFact]) -> set[str]:
     """The ids of the checks that do not pass."""
     return {fact.case.check for fact in facts if fact.ending not in FINE}
-
-
-def _gives(facts: StageFacts) -> bool:
-    """Whether any call returned a value that a check could compare."""
-    return any(
-        exchange.reply.header.get("value") is not None
-        for fact in facts.cases
-        if fact.ending in (Ending.PASSED, Ending.WRONG)
-        for exchange in fact.exchanges
-    )
 
 
 def _misconception_problems(

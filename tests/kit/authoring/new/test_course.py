@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.authoring.new.course import LIBRARIES, new_course, title_of
-from grader.authoring.new.files import new_stage
+from grader.authoring.new.files import Wanted, new_stage
 from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.course_file import read_course
@@ -31,15 +31,16 @@ def test_a_course_without_stages_is_one_and_takes_the_first(here: Path) -> None:
     assert (course.name, course.title, course.preload) == ("origami", 'Fold "paper"', ("numpy",))
     assert (course.stages, course.assignments, course.version) == ((), (), "0.1")
     assert all(path.is_file() for path in files)
-    new_stage(course, "wings", "Wings")
+    new_stage(course, Wanted("wings", "Wings"))
     course = read_course(course.root / "course.toml")
-    new_stage(course, "beak", "Beak")
+    new_stage(course, Wanted("beak", "Beak"))
     assert [s.slug for s in read_course(course.root / "course.toml").stages] == ["wings", "beak"]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_its_first_stage_is_of_the_library_that_was_named(here: Path, library: str) -> None:
-    course, files = new_course(here / "origami", "Fold", library=library, first="half_turn")
+    first = Wanted("half_turn", "Half turn")
+    course, files = new_course(here / "origami", "Fold", library=library, first=first)
     assert course.preload == course.requirements == LIBRARIES[library]
     assert read_course(course.root / "course.toml") == course
     assert [(stage.slug, stage.title) for stage in course.stages] == [("half_turn", "Half turn")]
@@ -183,7 +184,7 @@ def test_what_cannot_be_a_course_leaves_nothing(here: Path) -> None:
     with pytest.raises(KitError, match="'my birds': name the course with letters"):
         new_course(here / "birds", "Fold", name="my birds")
     with pytest.raises(KitError, match="'random' is a module of Python's standard library"):
-        new_course(here / "birds", "Fold", first="random")
+        new_course(here / "birds", "Fold", first=Wanted("random", "x"))
     assert tree(here) == {}
     (here / "birds").mkdir()
     assert new_course(here / "birds", "Fold")[0].name == "birds", "an empty folder will do"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.authoring.new import files as module
-from grader.authoring.new.files import new_stage, with_stage
+from grader.authoring.new.files import Wanted, new_stage, with_stage
 from grader.authoring.verify.verify import verify
 from grader.engine import Engine, Request, with_engine
 from grader.learning.hints.ladder import read_hints
@@ -100,7 +100,7 @@ def test_the_line_ends_are_those_of_the_file() -> None:
 
 
 def test_a_stage_that_is_not_there_is_told_with_what_comes_close() -> None:
-    with pytest.raises(KitError, match="--after: there is no stage 'wing'; did you mean 'wings'"):
+    with pytest.raises(KitError, match=r"--after: there is no stage 'wing' \(did you mean 'wings'"):
         grown(BIRDS, "wing")
     with pytest.raises(KitError, match="no stage 'xyz'; `grade list` shows all stages"):
         grown(BIRDS, "xyz")
@@ -112,7 +112,7 @@ def test_stages_that_are_written_in_another_way_are_left_to_the_author(tmp_path:
     (tmp_path / "course.toml").write_text(text, encoding="utf-8")
     course = read_course(tmp_path / "course.toml")
     with pytest.raises(KitError, match="add the new one by hand"):
-        new_stage(course, "nest", "Nest")
+        new_stage(course, Wanted("nest", "Nest"))
     assert list(tree(tmp_path)) == ["course.toml"]
 
 
@@ -123,7 +123,7 @@ def test_what_reads_otherwise_than_it_looks_is_left_to_the_author(tmp_path: Path
     course = read_course(tmp_path / "course.toml")
     before = tree(tmp_path)
     with pytest.raises(KitError):
-        new_stage(course, "nest", "Nest", after="wings")
+        new_stage(course, Wanted("nest", "Nest", after="wings"))
     assert tree(tmp_path) == before
 
 
@@ -134,7 +134,7 @@ def test_what_reads_otherwise_than_it_looks_is_left_to_the_author(tmp_path: Path
 def test_a_new_stage_runs_as_it_is(tmp_path: Path, preload: str) -> None:
     (tmp_path / "course.toml").write_text(BIRDS.format(preload=preload), encoding="utf-8")
     stage, files = new_stage(
-        read_course(tmp_path / "course.toml"), "nest", 'A "nest" \\ of «two»', bonus=True
+        read_course(tmp_path / "course.toml"), Wanted("nest", 'A "nest" \\ of «two»', bonus=True)
     )
     text = (tmp_path / "course.toml").read_text(encoding="utf-8")
     course = course_of_text(text, tmp_path / "course.toml")
@@ -184,7 +184,7 @@ def test_several_stages_keep_their_order_and_the_comments(birds: Course) -> None
     file = birds.root / "course.toml"
     before = file.read_text(encoding="utf-8")
     for slug, after in (("nest", None), ("beak", "fold"), ("tail", "wings")):
-        new_stage(read_course(file), slug, slug.title(), after=after)
+        new_stage(read_course(file), Wanted(slug, slug.title(), after))
     slugs = [stage.slug for stage in read_course(file).stages]
     assert slugs == ["fold", "beak", "wings", "tail", "nest"]
     after_all = file.read_text(encoding="utf-8")
@@ -224,7 +224,7 @@ def test_each_fault_has_its_own_line_and_leaves_nothing(
 ) -> None:
     before = tree(birds.root)
     with pytest.raises(KitError) as refused:
-        new_stage(birds, slug, title)
+        new_stage(birds, Wanted(slug, title))
     assert str(refused.value).startswith(told) and len(f"grade: {refused.value}") <= 80
     assert tree(birds.root) == before
 
@@ -234,7 +234,7 @@ def test_a_folder_of_that_name_in_the_working_folder_hides_nothing(
 ) -> None:
     monkeypatch.chdir(birds.root)
     (birds.root / "nest").mkdir()
-    assert new_stage(birds, "nest", "Nest")[0].slug == "nest"
+    assert new_stage(birds, Wanted("nest", "Nest"))[0].slug == "nest"
 
 
 def test_a_file_in_the_way_is_named_and_left(birds: Course) -> None:
@@ -242,7 +242,7 @@ def test_a_file_in_the_way_is_named_and_left(birds: Course) -> None:
     (birds.root / "hints" / "nest.md").write_text("mine", encoding="utf-8")
     before = tree(birds.root)
     with pytest.raises(KitError, match=r"^hints/nest\.md: exists already: move it"):
-        new_stage(birds, "nest", "Nest")
+        new_stage(birds, Wanted("nest", "Nest"))
     assert tree(birds.root) == before
 
 
@@ -250,7 +250,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(birds: Course) -> None:
     (birds.root / "hints").write_text("a file where a folder should be", encoding="utf-8")
     before = tree(birds.root)
     with pytest.raises(KitError, match=r"hints.*: cannot be written"):
-        new_stage(birds, "nest", "Nest")
+        new_stage(birds, Wanted("nest", "Nest"))
     assert tree(birds.root) == before
 
 
@@ -263,11 +263,11 @@ def test_being_stopped_leaves_nothing_behind(
     monkeypatch.setattr(module, "write_whole", stopped)
     before = tree(birds.root)
     with pytest.raises(KeyboardInterrupt):
-        new_stage(birds, "nest", "Nest")
+        new_stage(birds, Wanted("nest", "Nest"))
     assert tree(birds.root) == before
 
 
 def test_an_installed_course_stays_as_it_is(birds: Course, tmp_path: Path) -> None:
     installed = replace(birds, root=tmp_path / "grader_courses" / "birds")
     with pytest.raises(KitError, match="`grade new --course DIR` starts a"):
-        new_stage(installed, "nest", "Nest")
+        new_stage(installed, Wanted("nest", "Nest"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.authoring.new.checks import check_file
-from grader.authoring.new.files import new_stage
+from grader.authoring.new.files import Wanted, new_stage
 from grader.authoring.new.signature import Value, read_class, read_function
 from grader.authoring.new.style import style_of
 from grader.authoring.verify.verify import verify
@@ -98,7 +98,7 @@ def test_a_signature_that_cannot_be_read_is_told_in_a_line_and_nothing_is_writte
 def test_plain_python_has_no_axes(tmp_path: Path) -> None:
     told = r"neither torch nor numpy: write it like 'f\(x: list\[int\], n: int\) -> float'"
     with pytest.raises(KitError, match=told):
-        new_stage(course(tmp_path, ""), "nest", "Nest", functions=[SHIFT])
+        new_stage(course(tmp_path, ""), Wanted("nest", "Nest", functions=[SHIFT]))
 
 
 @pytest.mark.parametrize("library", PRELOAD)
@@ -106,10 +106,12 @@ def test_what_is_to_be_written_is_a_to_do_and_no_proof(tmp_path: Path, library: 
     axes = "" if library == "plain" else ': "B T"'
     stage, files = new_stage(
         course(tmp_path, PRELOAD[library]),
-        "nest",
-        "Nest",
-        functions=[f"shift(x{axes}, n: int)", "count(num_eggs)"],
-        classes=[f"Egg(d_model, eps=1e-5)(x{axes})"],
+        Wanted(
+            "nest",
+            "Nest",
+            functions=[f"shift(x{axes}, n: int)", "count(num_eggs)"],
+            classes=[f"Egg(d_model, eps=1e-5)(x{axes})"],
+        ),
     )
     assert [entry.name for entry in stage.entry_points] == ["shift", "count", "Egg"]
     for file in files:
@@ -131,7 +133,7 @@ def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(
     tmp_path: Path, library: str
 ) -> None:
     whole = course(tmp_path, PRELOAD[library])
-    stage, _ = new_stage(whole, "nest", "Nest", functions=[SHIFT], bonus=True)
+    stage, _ = new_stage(whole, Wanted("nest", "Nest", functions=[SHIFT], bonus=True))
     edit(stage.solution_file, "raise NotImplementedError", "return x + n")
     edit(stage.check_file, "raise NotImplementedError", "return n + x")
     edit(stage.accepted_folder / "another.py", "raise NotImplementedError", "return n + x")
@@ -152,7 +154,7 @@ def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(
 
 def test_the_right_answer_takes_what_a_call_may_leave_out(tmp_path: Path) -> None:
     whole = course(tmp_path, PRELOAD["numpy"])
-    stage, _ = new_stage(whole, "nest", "Nest", functions=['f(x: "B T", k=2)'])
+    stage, _ = new_stage(whole, Wanted("nest", "Nest", functions=['f(x: "B T", k=2)']))
     text = stage.check_file.read_text("utf-8")
     assert "def right_f(x: Any, k: Any = 2) -> Any:" in text
     assert "TODO: choose arguments of f whose sizes differ; try k too." in text
@@ -174,7 +176,7 @@ def test_a_square_has_the_same_axis_twice(
     tmp_path: Path, library: str, signature: str, answer: str, axes: str
 ) -> None:
     whole = course(tmp_path, PRELOAD[library])
-    stage, _ = new_stage(whole, "nest", "Nest", functions=[signature])
+    stage, _ = new_stage(whole, Wanted("nest", "Nest", functions=[signature]))
     edit(stage.solution_file, "raise NotImplementedError", f"return {answer}")
     edit(stage.check_file, "raise NotImplementedError", f"return {answer}")
     assert f"expect_shape(result, {axes})\n" in stage.check_file.read_text("utf-8")
@@ -190,7 +192,7 @@ def test_a_square_has_the_same_axis_twice(
 def test_a_module_is_checked_with_parameters_that_the_check_draws(tmp_path: Path) -> None:
     whole = course(tmp_path, '"torch"')
     signature = 'Egg(d_model)(x: "B T D") -> "B T D"'
-    stage, _ = new_stage(whole, "nest", "Nest", classes=[signature], bonus=True)
+    stage, _ = new_stage(whole, Wanted("nest", "Nest", classes=[signature], bonus=True))
     layer = "self.w = nn.Linear(d_model, d_model)"
     edit(stage.solution_file, "raise NotImplementedError", layer)
     edit(stage.solution_file, "raise NotImplementedError", "return self.w(x)")

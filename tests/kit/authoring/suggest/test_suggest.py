@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from grader.authoring.suggest.candidates import candidates
+from grader.authoring.suggest.examples import examples
 from grader.authoring.suggest.inputs import partings, written
 from grader.authoring.suggest.suggesting import suggest
 from grader.authoring.suggest.types import Call
@@ -156,14 +157,14 @@ def test_a_misconception_brings_all_that_it_needs_and_imports_no_stage() -> None
 def test_an_example_goes_into_a_docstring_that_has_none(course: Course) -> None:
     solution = course.root / "solutions" / "roughness.py"
     text = solution.read_text("utf-8")
-    examples = suggest(course, course.stage("roughness")).examples
-    assert [example.lines for example in examples] == [(">>> roughness([1.0, 4.0, 2.0])", "3.0")]
-    assert with_examples(text, examples) == text
+    found = suggest(course, course.stage("roughness")).examples
+    assert [example.lines for example in found] == [(">>> roughness([1.0, 4.0, 2.0])", "3.0")]
+    assert with_examples(text, found) == text
     without = text.replace("    >>> roughness([1.0, 4.0, 2.0])\n    3.0\n", "")
     assert without != text
-    assert '>>> roughness([1.0, 4.0, 2.0])\n    3.0\n    """' in with_examples(without, examples)
+    assert '>>> roughness([1.0, 4.0, 2.0])\n    3.0\n    """' in with_examples(without, found)
     one_line = 'def roughness(values):\n    """The largest step."""\n    return 3.0\n'
-    assert with_examples(one_line, examples).splitlines()[1:] == [
+    assert with_examples(one_line, found).splitlines()[1:] == [
         '    """The largest step.',
         "",
         "    >>> roughness([1.0, 4.0, 2.0])",
@@ -171,6 +172,13 @@ def test_an_example_goes_into_a_docstring_that_has_none(course: Course) -> None:
         '    """',
         "    return 3.0",
     ]
+
+
+@pytest.mark.parametrize("zeros", [np.zeros((3, 4, 5)), torch.zeros(3, 4, 5)])
+def test_an_example_has_short_axes_and_numbers_in_order(zeros: Any) -> None:
+    library = "torch" if hasattr(zeros, "new_tensor") else "np"
+    [example] = examples([Call("f", {"x": zeros})], lambda name: lambda x: x + 1)
+    assert example.lines[:2] == (f">>> x = {library}.arange(8.0).reshape(2, 2, 2)", ">>> f(x)[-1]")
 
 
 # --- inputs that nobody has tried --------------------------------------------------------------
