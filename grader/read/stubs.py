@@ -51,7 +51,7 @@ def stub_of(source: str, slug: str, place: str = "") -> str:
     after = 0
     for first, last in solution_lines(lines, place):
         indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
-        name = _enclosing(tree, first + 1) or slug
+        name = enclosing(tree, first + 1) or slug
         kept += lines[after:first]
         kept.append(f'{indent}raise NotImplementedError("{name} is not written yet")')
         after = last + 1
@@ -237,11 +237,11 @@ def solution_lines(lines: list[str], place: str) -> Iterator[tuple[int, int]]:
         raise CourseError(f"{place}: has no '{BEGIN}': mark the part that learners write")
 
 
-def _enclosing(tree: ast.AST, line: int) -> str:
+def enclosing(tree: ast.AST, line: int) -> str:
     """The qualified name of the innermost function or class around `line`, or ""."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (ast.stmt, ast.ExceptHandler)) and node.lineno <= line <= _end(node):
-            inner = _enclosing(node, line)
+            inner = enclosing(node, line)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 return f"{node.name}.{inner}" if inner else node.name
             return inner

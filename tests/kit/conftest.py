@@ -15,10 +15,10 @@ from grader.run.workers import Interpreter
 from tests.kit.support.birds import birds, workspace
 from tests.kit.support.checkout import COURSE
 from tests.kit.support.learner import two_pytests_at_once
-from tests.kit.support.tiny import checks_apart, course, grade, refused, say, tiny
+from tests.kit.support.tiny import checks_apart, course, grade, here, refused, say, tiny
 from tests.kit.support.warm import warm_interpreters
 
-__all__ = ["birds", "checks_apart", "course", "grade", "refused", "say", "tiny"]
+__all__ = ["birds", "checks_apart", "course", "grade", "here", "refused", "say", "tiny"]
 __all__ += ["two_pytests_at_once", "workspace"]  # fixtures for the tests of every wing
 # jsonschema, which nbformat imports, knows addresses without it, and it takes seconds to import.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]

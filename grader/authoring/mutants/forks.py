@@ -14,22 +14,15 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, TypeVar
 
+from grader.authoring.mutants.types import Fate
 from grader.run.lanes import LaneLost, in_lanes
 
 Job = TypeVar("Job")
 
 _WALL = 10  # on a busy machine, a job may take this many times its CPU time
 _LATE = (signal.SIGPROF, signal.SIGALRM)  # what ends a job that took too long
-
-
-class Lost(Enum):
-    """Why a job gave no result."""
-
-    TIMED_OUT = "timed out"
-    CRASHED = "crashed"
 
 
 @dataclass(frozen=True)
@@ -43,7 +36,7 @@ class Bounds:
 def in_forks(
     jobs: Iterable[Job], work: Callable[[Job], Any], bounds: Bounds, *, lanes: int = 1
 ) -> Generator[tuple[Job, Any], None, None]:
-    """Each job with the result of `work`, or with how it was lost, in the order of completion.
+    """Each job with the result of `work`, or with its fate if it has none, as they finish.
 
     `work` runs in a fork of this process, made when the job starts. There are `lanes` forks at
     once. Closing the iterator ends them all. This process must have only one thread, because a fork
@@ -65,7 +58,7 @@ def in_forks(
         for number, result in done:
             if isinstance(result, Exception):
                 is_late = isinstance(result, LaneLost) and -result.code in _LATE
-                result = Lost.TIMED_OUT if is_late else Lost.CRASHED
+                result = Fate.TIMED_OUT if is_late else Fate.CRASHED
             yield started.pop(number), result
 
 

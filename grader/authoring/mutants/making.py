@@ -94,18 +94,12 @@ def _ignored_defaults(
     """For each parameter with a default, a change that always uses the default."""
     lines = source.split("\n")
     for name, function in _functions(ast.parse(source), ""):
-        own = [
-            first for first, _ in solutions if function.lineno <= first < (function.end_lineno or 0)
-        ]
+        end = function.end_lineno or 0
+        own = [first for first, _ in solutions if function.lineno <= first < end]
         positional = function.args.posonlyargs + function.args.args
         pairs = list(zip(positional[::-1], function.args.defaults[::-1], strict=False))[::-1]
-        pairs += [
-            (argument, default)
-            for argument, default in zip(
-                function.args.kwonlyargs, function.args.kw_defaults, strict=True
-            )
-            if default is not None
-        ]
+        named = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+        pairs += [(argument, default) for argument, default in named if default is not None]
         for first in own[:1]:
             indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
             for argument, default in pairs:

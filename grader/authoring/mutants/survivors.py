@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from grader.authoring.mutants.forks import Bounds, Lost, in_forks
+from grader.authoring.mutants.forks import Bounds, in_forks
 from grader.authoring.mutants.making import mutants_of
 from grader.authoring.mutants.record import no_checks, read_records
 from grader.authoring.mutants.types import (
@@ -105,7 +105,7 @@ class _Outcome:
 
     cases: dict[str, str] = field(default_factory=dict)
     wrong: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    lost: Lost | None = None
+    lost: Fate | None = None  # why there is no result
 
 
 @dataclass(eq=False)
@@ -158,15 +158,12 @@ class _Trials:
     def result(self) -> StageTrials:
         """The results so far."""
         trials = tuple(self._trial(m) for m in self._mutants if m.id in self._outcomes)
-        needs: tuple[Need, ...] = ()
-        escapes: tuple[Escape, ...] = ()
+        needs = tuple(self._needs()) if self._is_done and self._needed else ()
+        escapes = tuple(self._escapes()) if self._is_done else ()
         problems = list(self._problems)
         if self._is_done:
             problems += [*self._passing_problems(), *self._record_problems()]
-            escapes = tuple(self._escapes())
-            if self._needed:
-                needs = tuple(self._needs())
-                problems += self._overlap_problems(needs)
+            problems += self._overlap_problems(needs)
         slug, count = self._stage.slug, len(self._mutants)
         return StageTrials(slug, count, trials, needs, escapes, tuple(problems), self._skipped)
 
@@ -185,8 +182,7 @@ class _Trials:
                 self._cases[fact.case.id] = fact.case
             elif fact.ending is not Ending.SKIPPED:
                 failing.setdefault(fact.case.check)
-        for check in failing:
-            self._problems.append(f"the solution fails {check}: see grade verify {slug}")
+        self._problems += [f"the solution fails {one}: see grade verify {slug}" for one in failing]
         seconds = max(_LEAST_SECONDS, _SLOWER * (time.process_time() - before))
         self._bounds = Bounds(seconds, self._course.limits.memory_mb << 20)
         for fact in self._facts(find, list(self._cases.values())):  # lazy imports are loaded by now
@@ -232,7 +228,7 @@ class _Trials:
         """Each job with its outcome."""
         with closing(in_forks(jobs, work, self._bounds, lanes=self._lanes)) as forks:
             for job, result in forks:
-                yield job, _Outcome(lost=result) if isinstance(result, Lost) else result
+                yield job, _Outcome(lost=result) if isinstance(result, Fate) else result
 
     # The following methods run in a fork.
 
@@ -289,15 +285,13 @@ class _Trials:
     def _trial(self, mutant: Mutant) -> MutantTrial:
         outcome = self._outcomes[mutant.id]
         if outcome.lost is not None:
-            fate = Fate.TIMED_OUT if outcome.lost is Lost.TIMED_OUT else Fate.CRASHED
-            return MutantTrial(mutant.id, fate)
+            return MutantTrial(mutant.id, outcome.lost)
         if outcome.cases:
             return MutantTrial(mutant.id, Fate.CAUGHT, tuple(outcome.cases))
         if mutant.change in {record.change for record in self._records.equivalent}:
             return MutantTrial(mutant.id, Fate.EXPLAINED)
-        return MutantTrial(
-            mutant.id, Fate.LIVE, diff=self._diff(mutant), record=Equivalent(*mutant.change, "")
-        )
+        record = Equivalent(*mutant.change, "")
+        return MutantTrial(mutant.id, Fate.LIVE, diff=self._diff(mutant), record=record)
 
     def _diff(self, mutant: Mutant) -> str:
         source, place = read_source(self._stage)
@@ -311,8 +305,7 @@ class _Trials:
             same = [mutant for mutant in self._mutants if mutant.change == record.change]
             if not same:
                 yield f"{place}: equivalent {number} is no longer a mutant: {_change(record)}"
-            for mutant in same:
-                trial = self._trial(mutant)
+            for trial in map(self._trial, same):
                 if trial.fate is not Fate.EXPLAINED:
                     by = " by ".join([trial.fate.value, *trial.caught_by[:1]])
                     yield f"{place}: equivalent {number} is {by}: {_change(record)}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -98,17 +99,9 @@ def _report_screen(stage: Stage, report: Report) -> Screen:
     """What `grade STAGE` prints."""
     file = stage.place(stage.exercise_file)
     traced = [stage.slug] if stage.trace_file.is_file() else []
-    parts = (
-        scoreboard(report),
-        explanation(report, next_file=file, traced=traced, repro="grade repro"),
-        footnotes(report),
-    )
-
-    def draw(page: Page) -> Iterator[Text]:
-        for part in parts:
-            yield from part.draw(page)
-
-    return Screen(draw)
+    why = explanation(report, next_file=file, traced=traced, repro="grade repro")
+    parts = (scoreboard(report), why, footnotes(report))
+    return Screen(lambda page: chain.from_iterable(part.draw(page) for part in parts))
 
 
 # --- the screens of misconceptions -----------------------------------------------------------
@@ -204,24 +197,16 @@ def _class(
     if not reports:
         raise KitError("there is no misconception yet")
     headings = hint_headings(stage)
+    version = Version("", {})
     entries = [
-        LedgerEntry(
-            SubmissionRecord(mistake.id, ""), Version("", {}), _SEED, "cpu", report, when=""
-        )
-        for mistake, report in reports
+        LedgerEntry(SubmissionRecord(each.id, ""), version, _SEED, "cpu", report, when="")
+        for each, report in reports
     ]
-    assignment = Assignment(course.name, (stage,))
-    page = "".join(
-        class_report(course.title, assignment, lambda: entries, hints={stage.slug: headings})
-    )
+    assignment, hints = Assignment(course.name, (stage,)), {stage.slug: headings}
+    page = "".join(class_report(course.title, assignment, lambda: entries, hints=hints))
     frame = f'<iframe title="The class report" srcdoc="{escape(page, quote=True)}"></iframe>'
-    mistakes = [mistake for mistake, report in reports if _fails(report)]
-    yield Part(
-        "Class report",
-        "each known mistake is one student's",
-        _class_screen(mistakes, headings),
-        frame,
-    )
+    drawn = _class_screen([each for each, report in reports if _fails(report)], headings)
+    yield Part("Class report", "each known mistake is one student's", drawn, frame)
 
 
 @screen

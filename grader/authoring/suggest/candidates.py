@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from grader.authoring.mutants.making import bones, mutant_of, mutants_of_source
 from grader.authoring.mutants.types import Mutant
 from grader.diagnosis.repair.edits.finding import edits
-from grader.read.stubs import solution_lines
+from grader.read.stubs import enclosing, solution_lines
 
 # How unlikely a mistake is, by the rule or the operator that makes it. Low where many of the wrong
 # answers that it makes are misconceptions of this kit's own stages.
@@ -91,19 +91,5 @@ def _edited(source: str, place: str, entries: list[str]) -> Iterator[Mutant]:
         start, end, new = edit.parts[0]
         inside = any(first <= start and end <= last for first, last in spans)
         if len(edit.parts) == 1 and inside and new != "empty":  # whose numbers may be any
-            where = _function_at(tree, source.count("\n", 0, start) + 1)
+            where = enclosing(tree, source.count("\n", 0, start) + 1)
             yield mutant_of(source, where, edit.rule, edit.applied(source))
-
-
-def _function_at(tree: ast.Module, line: int) -> str:
-    """The name of the function or "Class.method" around a line."""
-    names = []
-    nodes: list[ast.stmt] = tree.body
-    while nodes:
-        around = [n for n in nodes if n.lineno <= line <= (n.end_lineno or n.lineno)]
-        names += [each.name for each in around if isinstance(each, _DEFINITION)]
-        nodes = around[0].body if around and isinstance(around[0], _DEFINITION) else []
-    return ".".join(names)
-
-
-_DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -92,6 +92,8 @@ class _Suggesting:
         self._files = {each.file_name: each.solution_file.read_bytes() for each in there}
         source, self._place = read_source(stage)
         self._source = source.replace("\r\n", "\n")
+        self._names = [entry.name for entry in stage.entry_points]
+        self._reaching = _reaching(self._source, self._names)
         self._kept: list[Candidate] = []
         self._same: list[tuple[str, Find, str, Find]] = []  # pairs that no check tells apart
         self._tried = 0
@@ -132,13 +134,11 @@ class _Suggesting:
 
     def _try(self, answers: Answers, known: list[_Known], right: Find) -> None:
         """Find the changes that behave like nothing known, until there are enough."""
-        names = [entry.name for entry in self._stage.entry_points]
-        most = max(_FEWEST, _MOST // len(names))
-        pool = list(candidates(self._source, self._place, names))[:_TRIES]
-        reaching = _reaching(self._source, names)
+        most = max(_FEWEST, _MOST // len(self._names))
+        pool = list(candidates(self._source, self._place, self._names))[:_TRIES]
         found: Counter[str] = Counter()
         for candidate in pool:
-            entry = reaching.get(candidate.function, "")
+            entry = self._reaching.get(candidate.function, "")
             self._tried += 1
             self._progress(self._tried, len(pool))
             if not entry or found[entry] == most:
@@ -177,12 +177,11 @@ class _Suggesting:
 
     def _mistakes(self, taken: set[str]) -> Iterator[Mistake]:
         """The kept candidates as misconceptions."""
-        reaching = _reaching(self._source, [entry.name for entry in self._stage.entry_points])
         sources = {
             name.removesuffix(".py"): data.decode("utf-8-sig") for name, data in self._files.items()
         }
         for candidate in self._kept:
-            entry, mutant = reaching[candidate.function], candidate.mutant
+            entry, mutant = self._reaching[candidate.function], candidate.mutant
             words = f"{entry}_{mutant.operator}"
             ids = (words if at == 1 else f"{words}_{at}" for at in range(1, len(taken) + 2))
             id = next(each for each in ids if each not in taken)

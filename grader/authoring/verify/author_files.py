@@ -19,6 +19,7 @@ from grader.channels.leaks import (
     words_of,
 )
 from grader.channels.student_copy import stage_files
+from grader.learning.finale.programs import read_programs
 from grader.learning.hints.ladder import above_last_rung, read_hints
 from grader.learning.predict.questions import read_predictions
 from grader.read.faults import shared_files
@@ -72,14 +73,10 @@ def _repeated(stage: Stage) -> Iterator[str]:
 
 def missing_files(stage: Stage) -> Iterator[str]:
     """A message for each file that a stage must have but lacks."""
-    for file, advice in (
-        (stage.solution_file, "write the solution"),
-        (stage.check_file, "write the checks"),
-        (stage.hints_file, "write the hints"),
-        (stage.misconceptions_file, "write the misconceptions"),
-    ):
+    written = (stage.solution_file, stage.check_file, stage.hints_file, stage.misconceptions_file)
+    for file in written:
         if not file.is_file():
-            yield f"{stage.place(file)}: is missing: {advice}"
+            yield f"{stage.place(file)}: is missing: write it"
     if stage.solution_file.is_file() and not stage.exercise_file.is_file():
         yield f"{stage.place(stage.exercise_file)}: is missing: run grade stubs"
 
@@ -100,6 +97,8 @@ def file_problems(stage: Stage, *, is_broken: bool = False) -> Iterator[str]:
         yield from _found(lambda: _hint_problems(stage, is_broken))
     if stage.predictions_file.is_file():
         yield from _found(lambda: read_predictions(stage))
+    if stage.finale_file.is_file():
+        yield from _found(lambda: read_programs(stage))
     yield from _found(lambda: read_records(stage))
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from grader.authoring.verify.author_files import file_problems, missing_files
 from grader.authoring.verify.todos import is_unwritten, stage_todos
 from grader.authoring.verify.types import CheckProof, MisconceptionProof, StageProof
-from grader.learning.explore.example import read_explore
-from grader.learning.finale.programs import read_programs
-from grader.learning.pictures.examples import read_trace
 from grader.types.course import Stage
-from grader.types.errors import CourseError
 from grader.types.text import listed
 
 if TYPE_CHECKING:
@@ -44,19 +39,6 @@ class Draft:
         self.faint: set[str] = set()
         self.problems += [fault] if fault else []
         self.problems += file_problems(stage, is_broken=bool(fault))
-        if fault:
-            return
-        for file, read in (
-            (stage.trace_file, partial(read_trace, file=stage.trace_file)),
-            (stage.certificate_file, partial(read_trace, file=stage.certificate_file)),
-            (stage.explore_file, read_explore),
-            (stage.finale_file, read_programs),
-        ):
-            if file.is_file():
-                try:
-                    read(stage)
-                except CourseError as error:
-                    self.problems.append(str(error))
 
     def proof(self) -> StageProof:
         """The finished proof."""

@@ -134,7 +134,9 @@ def explain(
             try:
                 with closing(all_graded(engine, jobs, lanes, [stage], SEED, work)) as graded:
                     for job, result in graded:
-                        found[job] = _lost(job) if isinstance(result, LaneLost) else result
+                        if isinstance(result, LaneLost):
+                            result = Explained(job.id, How.NOTHING, (), job.change, str(result))
+                        found[job] = result
                         progress(slug, len(found), len(jobs))
             except KeyboardInterrupt:
                 finished = False
@@ -184,12 +186,6 @@ def _stage(
     )
 
 
-def _lost(job: _Job) -> Explained:
-    """The result for a wrong answer that ended the process of its grader."""
-    message = "no result: the process that graded it has ended"
-    return Explained(job.id, How.NOTHING, (), job.change, message)
-
-
 class _Explaining:
     """Explains the wrong answers of one stage, with one engine."""
 
@@ -213,11 +209,8 @@ class _Explaining:
         (result,) = self._engine.with_place(request, self._engine.grade(request)).stages
         if result.status is Status.PASSED:
             return Explained(job.id, How.PASSES, (), job.change)
-        failing = [
-            check
-            for check in result.checks
-            if check.outcome not in (Outcome.PASSED, Outcome.SKIPPED)
-        ]
+        fine = (Outcome.PASSED, Outcome.SKIPPED)
+        failing = [check for check in result.checks if check.outcome not in fine]
         reasons = [check.diagnosis for check in failing if check.diagnosis is not None]
         message = next((check.message for check in failing if check.message), "")
         return _explained(job, reasons, message)

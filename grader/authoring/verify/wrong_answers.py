@@ -83,8 +83,7 @@ class WrongAnswers:
         for mistake, facts in found.items():
             self._misconception(mistake, tuple(found), solution, facts, text)
         for why, ids in self._passing.items():
-            more = [f"{len(ids) - _NAMED} more"] if len(ids) > _NAMED + 1 else ids[_NAMED:]
-            names = listed([*ids[:_NAMED], *more])
+            names = listed(ids, most=_NAMED)
             self._draft.problems.append(f"{place}: no check catches {names}: {why}")
 
     def _expect_one_verdict(self, name: str, who: Hashable, find: Find, first: StageFacts) -> None:

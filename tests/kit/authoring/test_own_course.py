@@ -95,27 +95,6 @@ def test_what_the_author_and_the_channels_get(site: Path, course: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_its_package_is_a_course_where_it_is_installed(
-    site: Path, course: Path, wheel: Path, tmp_path: Path
-) -> None:
-    said = grade(site, course, "package", "--out", str(tmp_path / "dist"))
-    assert "grade init --course curves" in said
-    (own,) = (tmp_path / "dist").glob("curves-0.1-*.whl")
-    elsewhere = environment(tmp_path / "environment", KITS_NEEDS)
-    install(elsewhere, wheel, own)
-    home = tmp_path / "home"
-    home.mkdir()
-    assert "cd curves" in grade(elsewhere, home, "init")
-    mine = home / "curves"
-    assert "Smooth a curve" in grade(elsewhere, mine, "list")
-    assert "Welcome!" in grade(elsewhere, mine, code=1)
-    for stage in TINY.stages:
-        shutil.copy(stage.solution_file, mine / "exercises")
-    assert "10 / 10" in words(grade(elsewhere, mine))
-    assert names_attention(home) == []
-
-
-@pytest.mark.slow
 def test_a_class_of_ten_is_graded_with_it(site: Path, course: Path, tmp_path: Path) -> None:
     root = tmp_path / "class"
     grade(site, course, "release", "nbgrader", "--course-dir", str(root))

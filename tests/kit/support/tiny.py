@@ -36,6 +36,14 @@ def tiny(course: Course, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GRADE_COURSE", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
 def say(capsys: Capture) -> Say:
     """Type `grade ...`; the exit code, what was shown and what errors."""
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from grader.authoring.mutants.forks import Bounds, Lost, in_forks
+from grader.authoring.mutants.forks import Bounds, in_forks
+from grader.authoring.mutants.types import Fate
 from grader.run.lanes import can_fork
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
@@ -48,14 +49,14 @@ def test_each_job_has_a_process_of_its_own(lanes: int) -> None:
 @pytest.mark.parametrize(
     "job, lost",
     [
-        ("hang", Lost.TIMED_OUT),
-        pytest.param("sleep", Lost.TIMED_OUT, marks=pytest.mark.slow),
-        ("die", Lost.CRASHED),
-        ("leave", Lost.CRASHED),
-        ("eat", Lost.CRASHED),
+        ("hang", Fate.TIMED_OUT),
+        pytest.param("sleep", Fate.TIMED_OUT, marks=pytest.mark.slow),
+        ("die", Fate.CRASHED),
+        ("leave", Fate.CRASHED),
+        ("eat", Fate.CRASHED),
     ],
 )
-def test_what_hangs_or_dies_is_lost_and_the_next_is_not(job: str, lost: Lost) -> None:
+def test_what_hangs_or_dies_is_lost_and_the_next_is_not(job: str, lost: Fate) -> None:
     first, second = in_forks([job, "talk"], behave, BOUNDS)
     assert first == (job, lost)
     assert second[1][0] == "talk"

@@ -13,14 +13,6 @@ from tests.kit.support.tiny import Capture, Typed
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, which is the working folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GRADE_COURSE", raising=False)
-    return tmp_path
-
-
-@pytest.fixture
 def fault(refused: Typed) -> Typed:
     """Type `grade new ...`, which is refused; why."""
 

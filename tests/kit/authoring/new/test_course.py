@@ -17,14 +17,6 @@ from tests.kit.support.files import tree
 from tests.kit.support.tiny import Capture
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, which is the working folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("GRADE_COURSE", raising=False)
-    return tmp_path
-
-
 def test_a_course_without_stages_is_one_and_takes_the_first(here: Path) -> None:
     course, files = new_course(here / "deep" / "origami", 'Fold "paper"')
     assert read_course(here / "deep" / "origami" / "course.toml") == course
