@@ -27,8 +27,7 @@ def mutants_of(stage: Stage) -> tuple[Mutant, ...]:
 
     Raises CourseError if the solution cannot be read, KitError if mutmut is not installed.
     """
-    source, place = read_source(stage)
-    return mutants_of_source(source.replace("\r\n", "\n"), place)
+    return mutants_of_source(*read_source(stage))
 
 
 def mutants_of_source(source: str, place: str) -> tuple[Mutant, ...]:

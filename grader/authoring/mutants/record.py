@@ -17,14 +17,14 @@ Its changed lines, without indentation and comments, identify an equivalent muta
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from grader.authoring.mutants.types import Equivalent, Overlap, Records
 from grader.read.course_file import parse_toml
 from grader.read.faults import author_text
 from grader.types.course import Stage
-from grader.types.errors import CourseError, close_to
+from grader.types.errors import CourseError
 
 _KEYS = ("where", "before", "after", "reason")
 _OVERLAP_KEYS = ("reason", "catches")
@@ -77,13 +77,6 @@ def overlap_lines(check: str, overlap: Overlap) -> Iterator[str]:
     yield f"[overlaps.{check}]"
     yield f"reason = {json.dumps(overlap.reason, ensure_ascii=False)}"
     yield f"catches = {json.dumps(overlap.catches, ensure_ascii=False)}"
-
-
-def no_checks(records: Records, checks: Collection[str]) -> Iterator[str]:
-    """A message for each record of overlaps whose check is not among the stage's `checks`."""
-    for check in records.overlaps:
-        if check not in checks:
-            yield f"{records.place}: overlaps: there is no check '{check}'{close_to(check, checks)}"
 
 
 def _overlap(table: Any, place: str) -> Overlap:

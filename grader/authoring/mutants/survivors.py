@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.authoring.mutants.forks import Bounds, in_forks
 from grader.authoring.mutants.making import mutants_of
-from grader.authoring.mutants.record import no_checks, read_records
+from grader.authoring.mutants.record import read_records
 from grader.authoring.mutants.types import (
     Equivalent,
     Escape,
@@ -46,6 +46,7 @@ from grader.run.solutions import solution_at_hand
 from grader.run.under_check import StageUnderCheck
 from grader.run.worker.loader import Loader
 from grader.types.course import Course, Stage
+from grader.types.errors import close_to
 
 if TYPE_CHECKING:
     from grader.run.session import Checks
@@ -295,8 +296,8 @@ class _Trials:
 
     def _diff(self, mutant: Mutant) -> str:
         source, place = read_source(self._stage)
-        old, new = (text.split("\n") for text in (source.replace("\r\n", "\n"), mutant.source))
-        return "\n".join(difflib.unified_diff(old, new, place, mutant.id, n=2, lineterm=""))
+        sides = source.split("\n"), mutant.source.split("\n")
+        return "\n".join(difflib.unified_diff(*sides, place, mutant.id, n=2, lineterm=""))
 
     def _record_problems(self) -> Iterator[str]:
         """Messages about records that are not, or no longer, true."""
@@ -309,9 +310,10 @@ class _Trials:
                 if trial.fate is not Fate.EXPLAINED:
                     by = " by ".join([trial.fate.value, *trial.caught_by[:1]])
                     yield f"{place}: equivalent {number} is {by}: {_change(record)}"
-        planned = self._checks.planned[self._stage.slug]
-        yield from no_checks(self._records, [_name(check.id) for check in planned])
+        checks = [_name(check.id) for check in self._checks.planned[self._stage.slug]]
         for check, overlap in self._records.overlaps.items():
+            if check not in checks:
+                yield f"{place}: overlaps: there is no check '{check}'{close_to(check, checks)}"
             for witness in overlap.catches:
                 if witness not in self._outcomes:
                     what = f"'{witness}' is no mutant and no misconception"

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     course = locate_whole_course(args.course)
     stage = find_stage(course, args.stage)
     with stage_bar(args) as progress:
-        found = suggest(course, stage, lambda done, total: progress(stage.slug, done, total))
+        found = suggest(course, stage, progress)
     if args.write is None:
         console(args).print(suggestions_screen(found), end="")
         return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from grader.authoring.suggest.types import Mistake, Suggestions
 from grader.authoring.suggest.writing import mistake_of
 from grader.authoring.verify.runs import import_libraries
 from grader.authoring.verify.todos import is_unwritten
+from grader.authoring.verify.types import Progress
 from grader.diagnosis.comparison.replies import Read
 from grader.misconceptions import Misconception
 from grader.read.faults import fault_of
@@ -41,11 +42,11 @@ _SILENT = 40  # changes that no check notices, for which an input is sought
 
 
 def suggest(
-    course: Course, stage: Stage, progress: Callable[[int, int], None] = lambda done, total: None
+    course: Course, stage: Stage, progress: Progress = lambda slug, done, total: None
 ) -> Suggestions:
     """What an author may keep for `stage`.
 
-    `progress` is called with the number of tried changes, and of all. Raises KitError if the
+    `progress` counts the changes that have been tried. Raises KitError if the
     solution is not written, or no check calls it.
     """
     place = stage.place(stage.solution_file)
@@ -81,17 +82,14 @@ class _Known:
 class _Suggesting:
     """Tries the changes of one solution."""
 
-    def __init__(
-        self, course: Course, stage: Stage, checks: Checks, progress: Callable[[int, int], None]
-    ) -> None:
+    def __init__(self, course: Course, stage: Stage, checks: Checks, progress: Progress) -> None:
         self._course = course
         self._stage = stage
         self._checks = checks
         self._progress = progress
         there = [each for each in course.stages if each.solution_file.is_file()]
         self._files = {each.file_name: each.solution_file.read_bytes() for each in there}
-        source, self._place = read_source(stage)
-        self._source = source.replace("\r\n", "\n")
+        self._source, self._place = read_source(stage)
         self._names = [entry.name for entry in stage.entry_points]
         self._reaching = _reaching(self._source, self._names)
         self._kept: list[Candidate] = []
@@ -108,22 +106,24 @@ class _Suggesting:
             if not answers.count:
                 place = stage.place(stage.check_file)
                 raise KitError(f"{place}: no check calls the solution yet: write its inputs")
-            known = list(self._known(answers, right))
-            taken = {mistake.id for mistake in _written(stage)}
+            written = _written(stage)
+            known = list(self._known(written, answers, right))
         self._try(answers, known, right)
         calls = list(answers.calls(parameters(self._source)))
         return Suggestions(
             stage.slug,
-            tuple(self._mistakes(taken)),
+            tuple(self._mistakes({mistake.id for mistake in written})),
             tuple(partings(calls, right, self._same)),
             tuple(examples(calls, right)),
             self._tried,
             tuple(dict.fromkeys(f.case.check for f in facts.cases if f.ending not in FINE)),
         )
 
-    def _known(self, answers: Answers, right: Find) -> Iterator[_Known]:
-        """The misconceptions that the author has written so far."""
-        for mistake in _written(self._stage):
+    def _known(
+        self, written: Iterable[Misconception], answers: Answers, right: Find
+    ) -> Iterator[_Known]:
+        """The misconceptions that the author has written so far and that checks notice."""
+        for mistake in written:
             find = mistake.among(right)
             with suppress(Stopped):
                 given = answers.of(find)
@@ -140,36 +140,38 @@ class _Suggesting:
         for candidate in pool:
             entry = self._reaching.get(candidate.function, "")
             self._tried += 1
-            self._progress(self._tried, len(pool))
+            self._progress(self._stage.slug, self._tried, len(pool))
             if not entry or found[entry] == most:
                 continue
-            changed = self._implementation(candidate, entry)
-            if changed is None:
+            one = self._changed(candidate, entry, answers, right)
+            if one is None:
                 continue
-            find = _with(entry, changed, right)
-            try:
-                given = answers.of(find)
-            except Stopped:
-                continue
-            name, how = _change(candidate), answers.how(given)
+            how = answers.how(one.answers)
             if how is How.SAME and len(self._same) < _SILENT:
-                self._same.append(("", right, name, find))
+                self._same.append(("", right, one.name, one.find))
             if how is not How.OTHER:
                 continue
-            alike = next((k for k in known if answers.are_same(given, k.answers)), None)
+            alike = next((k for k in known if answers.are_same(one.answers, k.answers)), None)
             if alike is not None:
-                self._same.append((alike.name, alike.find, name, find))
+                self._same.append((alike.name, alike.find, one.name, one.find))
                 continue
-            known.append(_Known(name, find, given))
+            known.append(one)
             self._kept.append(candidate)
             found[entry] += 1
 
-    def _implementation(self, candidate: Candidate, entry: str) -> Any:
-        """An entry point of a changed solution; None if it cannot be imported."""
+    def _changed(
+        self, candidate: Candidate, entry: str, answers: Answers, right: Find
+    ) -> _Known | None:
+        """A changed solution; None if it cannot be imported or does not end."""
         files = {**self._files, self._stage.file_name: candidate.mutant.source.encode()}
         try:
             with stopped_after(self._course.limits.load_seconds), at_hand(files, self._stage) as it:
-                return it(entry)
+                changed = it(entry)
+
+            def find(name: str) -> Any:
+                return changed if name == entry else right(name)
+
+            return _Known(_change(candidate), find, answers.of(find))
         except KeyboardInterrupt:
             raise
         except (BaseException, Stopped):  # noqa: BLE001 - a wrong answer may raise anything
@@ -181,13 +183,12 @@ class _Suggesting:
             name.removesuffix(".py"): data.decode("utf-8-sig") for name, data in self._files.items()
         }
         for candidate in self._kept:
-            entry, mutant = self._reaching[candidate.function], candidate.mutant
-            words = f"{entry}_{mutant.operator}"
+            entry = self._reaching[candidate.function]
+            words = f"{entry}_{candidate.mutant.operator}"
             ids = (words if at == 1 else f"{words}_{at}" for at in range(1, len(taken) + 2))
             id = next(each for each in ids if each not in taken)
             taken.add(id)
-            change = (mutant.before, mutant.after)
-            yield mistake_of(id, entry, change, mutant.source, sources, candidate.function)
+            yield mistake_of(id, entry, candidate.mutant, sources)
 
 
 def _written(stage: Stage) -> tuple[Misconception, ...]:
@@ -197,11 +198,6 @@ def _written(stage: Stage) -> tuple[Misconception, ...]:
     except OSError:
         return ()
     return read_misconceptions(stage) if is_begun else ()
-
-
-def _with(entry: str, changed: Any, right: Find) -> Find:
-    """The solution's entry points, of which one is replaced, as a misconception does it."""
-    return lambda name: changed if name == entry else right(name)
 
 
 def _change(candidate: Candidate) -> str:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+from grader.authoring.mutants.types import Mutant
 from grader.authoring.suggest.types import Example, Mistake
 
 _LANGUAGE = "from grader.misconceptions import misconception"
@@ -15,39 +16,30 @@ _REMINDER = re.compile(r'\n\nTODO: wrong answers that people really give.*\n"""'
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def mistake_of(
-    id: str,
-    entry: str,
-    change: tuple[tuple[str, ...], tuple[str, ...]],
-    changed: str,
-    sources: Mapping[str, str],
-    altered: str,
-) -> Mistake:
-    """The misconception of the entry point `entry` in the text `changed` of its solution.
+def mistake_of(id: str, entry: str, mutant: Mutant, sources: Mapping[str, str]) -> Mistake:
+    """The misconception that the mutant of a solution is of the entry point `entry`.
 
-    `sources` are the texts of all solutions by module, from which its helpers are copied. The
-    function or class that the `change` alters is named too: if it is a helper, the copy is this
-    misconception's own.
+    `sources` are the texts of all solutions by module, from which its helpers are copied. If the
+    change is in a helper, the copy of that is this misconception's own.
     """
-    writer = _Writer(id, entry, changed, sources, altered)
+    writer = _Writer(id, entry, mutant, sources)
     code = writer.definition(entry, id)
-    before, after = change
-    note = "".join(f"# instead of: {line}\n" for line in before)
+    note = "".join(f"# instead of: {line}\n" for line in mutant.before)
     mark = f'@misconception(\n    "{id}",\n    replaces="{entry}",\n    says="{_SAYS}",\n)\n'
-    return Mistake(id, before, after, note + mark + code, *writer.beside())
+    return Mistake(id, mutant.before, mutant.after, note + mark + code, *writer.beside())
 
 
 class _Writer:
     """Copies one definition with all that it needs."""
 
-    def __init__(
-        self, id: str, entry: str, changed: str, sources: Mapping[str, str], altered: str
-    ) -> None:
+    def __init__(self, id: str, entry: str, mutant: Mutant, sources: Mapping[str, str]) -> None:
         self._id = id
-        self._entry = entry
-        self._altered = altered
+        self._own = (
+            entry,
+            mutant.where.partition(".")[0],
+        )  # what has a copy for this mistake alone
         self._sources = sources
-        self._defined, self._imported = _names(changed)
+        self._defined, self._imported = _names(mutant.source)
         self._imports: dict[str, None] = {}
         self._helpers: dict[str, str] = {}
 
@@ -85,14 +77,12 @@ class _Writer:
             if own not in defined:
                 return ""
             self._defined.setdefault(name, defined[own])
-            for key, value in imported.items():
-                self._imported.setdefault(key, value)
-            for key, node in defined.items():
-                self._defined.setdefault(key, node)
+            self._imported = imported | self._imported
+            self._defined = defined | self._defined
         if name not in self._defined:
             return ""
         called = f"_{name.lstrip('_')}"
-        if name in (self._altered, self._entry):
+        if name in self._own:
             called += f"_of_{self._id}"
         if called not in self._helpers:
             self._helpers[called] = ""  # it may call itself

@@ -141,7 +141,10 @@ def _hint_problems(stage: Stage, is_broken: bool) -> list[str]:
 
 
 def _leaks(stage: Stage, given: dict[str, bytes]) -> list[str]:
-    """A message for each line of `given` that gives away a line or a value of the solution."""
+    """A message for each line of `given` that gives away a line or a value of the solution.
+
+    `given_away` takes no line for a secret that a stub's docstring shows already.
+    """
     found = leaks(given, solution_lines(stage))
     there = {(leak.file, leak.line) for leak in found}
     values = revealed_values(given, solution_values(stage))

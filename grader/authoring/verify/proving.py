@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.authoring.mutants.record import no_checks, read_records
 from grader.authoring.verify.author_files import accepted_files, check_place
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.right_answers import RightAnswers
@@ -62,7 +61,6 @@ class StageProving:
             draft.problems.append(
                 f"{place}: {worth}, but course.toml says {stage.points:g}: change one"
             )
-        draft.problems += self._record_problems()
         known, faults = read_mistakes(stage, self._course.limits.load_seconds)
         self._knows = not faults
         mistakes = known.misconceptions
@@ -89,15 +87,6 @@ class StageProving:
             draft.problems.append(fault_of(error, places))
         else:
             self._conclude()
-
-    def _record_problems(self) -> list[str]:
-        """Messages about records of mutants for a check that does not exist."""
-        checks = self._runs.checks.planned[self._stage.slug]
-        try:
-            records = read_records(self._stage)
-        except CourseError:  # reported already
-            return []
-        return [*no_checks(records, [check.id.partition(".")[2] for check in checks])]
 
     def _hint_problems(self, mistakes: Sequence[Misconception]) -> Iterator[str]:
         """Messages about hints that misconceptions and checks name and that do not exist."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.draft import Draft
@@ -51,40 +52,40 @@ class WrongAnswers:
     def __post_init__(self) -> None:
         from grader.diagnosis.comparison.replay import Replays
 
+        stage = self._runs.stage
+        self._place = stage.place(stage.misconceptions_file)
         self._replays = Replays()
-        self._equal: set[frozenset[str]] = set()  # equal misconceptions already reported
         self._passing: defaultdict[str, list[str]] = defaultdict(list)  # ids, by why they pass
         self.idle: set[str] = set()
         self.unsaid: dict[str, str] = {}
 
-    def misconceptions(
-        self, known: Sequence[Misconception], solution: Callable[[str], Any]
-    ) -> None:
+    def misconceptions(self, known: Sequence[Misconception], solution: Find) -> None:
         """Run the checks against each misconception, in this process."""
-        found: dict[Misconception, StageFacts] = {}
-        file = self._runs.stage.misconceptions_file
-        place = self._runs.stage.place(file)
-        text = file.read_text("utf-8-sig") if known else ""
+        runs, found = self._runs, dict[Misconception, StageFacts]()
+        text = runs.stage.misconceptions_file.read_text("utf-8-sig") if known else ""
         digests = sources_of_mistakes(text)
         for mistake in known:
-            name, find = f"{place}: the misconception {mistake.id}", mistake.among(solution)
+            name, find = f"{self._place}: the misconception {mistake.id}", mistake.among(solution)
             broken = other_call(mistake, solution(mistake.replaces))
-            if broken and not self._runs.stage.fixture:
-                self._draft.problems.append(f"{name} is broken: {broken}")
-                self._step()
-                continue
             try:
-                who = ("misconception", mistake.id, digests.get(mistake.id, text))
-                found[mistake] = self._runs.known(who, find, self._seeds.first)
-                self._expect_one_verdict(name, who, find, found[mistake])
+                if broken and not runs.stage.fixture:
+                    self._draft.problems.append(f"{name} is broken: {broken}")
+                else:
+                    who = ("misconception", mistake.id, digests.get(mistake.id, text))
+                    found[mistake] = runs.known(who, find, self._seeds.first)
+                    self._expect_one_verdict(name, who, find, found[mistake])
             except Hangs as error:
                 self._draft.problems.append(f"{name} {error}")
             self._step()
         for mistake, facts in found.items():
-            self._misconception(mistake, tuple(found), solution, facts, text)
+            explain = partial(self._explained, facts, tuple(found), solution)
+            names, by_id = runs.memory.of(("names", mistake.id, text), explain)
+            own = by_id.get(mistake.id)
+            same = [id for id, by in by_id.items() if id != mistake.id and by and by == own]
+            self._misconception(mistake, facts, solution, names, same)
         for why, ids in self._passing.items():
-            names = listed(ids, most=_NAMED)
-            self._draft.problems.append(f"{place}: no check catches {names}: {why}")
+            names_of_some = listed(ids, most=_NAMED)
+            self._draft.problems.append(f"{self._place}: no check catches {names_of_some}: {why}")
 
     def _expect_one_verdict(self, name: str, who: Hashable, find: Find, first: StageFacts) -> None:
         """Report a wrong answer whose checks fail with one seed and pass with another."""
@@ -144,18 +145,16 @@ class WrongAnswers:
     def _misconception(
         self,
         mistake: Misconception,
-        known: Sequence[Misconception],
-        solution: Callable[[str], Any],
         facts: StageFacts,
-        text: str,
+        solution: Find,
+        names: set[str],
+        same: Sequence[str],
     ) -> None:
-        """Record which checks catch a misconception, and whether the diagnosis names it.
+        """Record which checks catch a misconception, and which `names` the diagnosis gives it.
 
-        `text` is that of the file of misconceptions.
+        It answers every request as those with the ids `same` do.
         """
         from grader.authoring.verify.tolerances import is_clear, shares
-        from grader.diagnosis.comparison.names import explanations, named
-        from grader.diagnosis.comparison.replay import Record
 
         self._draft.wrong[mistake.id] = shares(facts)
         if not is_clear(facts):
@@ -164,39 +163,35 @@ class WrongAnswers:
         failed = [fact for fact in failed if fact.case.check not in self._solution.failing]
         for fact in failed:
             if fact.faulty_line:
-                what = (
-                    f"{faulty_place(self._runs.stage, fact)}: {error_of(fact)} (for {mistake.id})"
-                )
-                self.unsaid.setdefault(fact.case.check, what)
-
-        def explain() -> tuple[set[str], dict[str, Mapping[str, Tally] | None]]:
-            with silence():
-                record = Record(facts, solution, self._replays)
-                explained = explanations(record, known)
-                names = {diagnosis.id for diagnosis in named(record, known, explained).values()}
-                return names, {id: explained.everywhere(id) for id in explained.found}
-
-        names, found = self._runs.memory.of(("names", mistake.id, text), explain)
-        own = found.get(mistake.id)
-        same = tuple(id for id, by in found.items() if id != mistake.id and by and by == own)
-        others = sorted(names - {mistake.id})
-        name = mistake.id if names == {mistake.id} else ", ".join(others) or None
+                what = f"{faulty_place(self._runs.stage, fact)}: {error_of(fact)}"
+                self.unsaid.setdefault(fact.case.check, f"{what} (for {mistake.id})")
+        others = ", ".join(sorted(names - {mistake.id}))
+        name = mistake.id if names == {mistake.id} else others or None
         caught_by = tuple(dict.fromkeys(fact.case.check for fact in failed))
-        proof = MisconceptionProof(mistake.id, caught_by, name, same)
+        proof = MisconceptionProof(mistake.id, caught_by, name, tuple(same))
+        is_first = not {*same} & {each.id for each in self._draft.misconceptions}
         self._draft.misconceptions.append(proof)
-        if (
-            caught_by or not self._solution.failing
-        ):  # otherwise the check that catches it may be broken
-            place = self._runs.stage.place(self._runs.stage.misconceptions_file)
-            problems = list(_misconception_problems(proof, failed, place))
-            if not caught_by:
-                self._passing[self._why_it_passes(facts, solution)].append(mistake.id)
-            one = frozenset({mistake.id, *same})
-            if same and one not in self._equal:
-                self._equal.add(one)
-                what = f"{mistake.id} behaves exactly like {', '.join(same)}: remove one"
-                problems.append(f"{place}: {what}")
-            self._draft.problems += problems
+        if self._solution.failing and not caught_by:
+            return  # the check that catches it may be broken
+        if not caught_by:
+            self._passing[self._why_it_passes(facts, solution)].append(mistake.id)
+        problems = list(_misconception_problems(proof, failed))
+        if same and is_first:
+            problems.append(f"{mistake.id} behaves exactly like {', '.join(same)}: remove one")
+        self._draft.problems += [f"{self._place}: {problem}" for problem in problems]
+
+    def _explained(
+        self, facts: StageFacts, known: Sequence[Misconception], solution: Find
+    ) -> tuple[set[str], dict[str, Mapping[str, Tally] | None]]:
+        """The names that the diagnosis gives, and which misconceptions explain what."""
+        from grader.diagnosis.comparison.names import explanations, named
+        from grader.diagnosis.comparison.replay import Record
+
+        with silence():
+            record = Record(facts, solution, self._replays)
+            explained = explanations(record, known)
+            names = {diagnosis.id for diagnosis in named(record, known, explained).values()}
+            return names, {id: explained.everywhere(id) for id in explained.found}
 
     def _why_it_passes(self, facts: StageFacts, solution: Find) -> str:
         """Why no check catches a misconception, and what would."""
@@ -224,13 +219,10 @@ def _lost(facts: Iterable[CaseFact]) -> set[str]:
     return {fact.case.check for fact in facts if fact.ending not in FINE}
 
 
-def _misconception_problems(
-    proof: MisconceptionProof, failed: Sequence[CaseFact], place: str
-) -> Iterator[str]:
-    name = f"{place}: the misconception {proof.id}"
-    slips = [
-        fact for fact in failed if fact.ending is Ending.RAISED and fact.message.startswith(_SLIPS)
-    ]
+def _misconception_problems(proof: MisconceptionProof, failed: Sequence[CaseFact]) -> Iterator[str]:
+    name = f"the misconception {proof.id}"
+    raised = [fact for fact in failed if fact.ending is Ending.RAISED]
+    slips = [fact for fact in raised if fact.message.startswith(_SLIPS)]
     if failed and len(slips) == len(failed):
         yield f"{name} is broken rather than caught: {first_line(slips[0])}"
     if proof.named not in (None, proof.id):

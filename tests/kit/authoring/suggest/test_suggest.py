@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from grader.authoring.mutants.types import Mutant
 from grader.authoring.suggest.candidates import candidates
 from grader.authoring.suggest.examples import examples
 from grader.authoring.suggest.inputs import partings, written
@@ -140,8 +141,9 @@ def test_a_misconception_brings_all_that_it_needs_and_imports_no_stage() -> None
         "split": "import math\n\ndef halves(x):\n    return x / math.sqrt(4)\n",
     }
     changed = HELPED.replace("FACTOR * x", "FACTOR + x")
-    change = (("return FACTOR * x",), ("return FACTOR + x",))
-    mistake = mistake_of("block_plus", "Block", change, changed, sources, "doubled")
+    lines = ("return FACTOR * x",), ("return FACTOR + x",)
+    mutant = Mutant("doubled.swap", "doubled", "swap", *lines, changed)
+    mistake = mistake_of("block_plus", "Block", mutant, sources)
     text = with_mistakes('"""Known."""\n', [mistake])
     assert "from split" not in text and '"""Twice."""' not in text
     names: dict[str, object] = {}

@@ -131,11 +131,6 @@ class {name}:
 )
 VALUE = "max((abs(right-left) for left,right in neighbours_in_pairs), default = 0.0)"
 MARK = "    ### BEGIN SOLUTION\n"
-OVERLAP = """
-[overlaps.value]
-reason = "says it plainly"
-catches = ["rough_upwards"]
-"""
 SLIP = """
 
 @misconception("slip", replaces="roughness", says="You slip.", hint=1)
@@ -422,6 +417,11 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         f"{STUB}: does not match",
         f"{STUB}:9: gives away {SOLUTION}:16",
     ),
+    "a stub that gives the solution away": (
+        changed(SOLUTION, "    >>> roughness", f"{RETURN}\n\n    >>> roughness"),
+        f"{STUB}: does not match",
+        f"{STUB}:9: gives away {SOLUTION}:16",
+    ),
     "malformed questions": (
         appended("hints/predictions/roughness.md", "nothing"),
         "hints/predictions/roughness.md:",
@@ -453,10 +453,6 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "malformed records of mutants": (
         appended("tests/mutants/roughness.toml", "[[equal]]"),
         "tests/mutants/roughness.toml: unknown key 'equal'",
-    ),
-    "a record of an overlap of no check": (
-        appended("tests/mutants/roughness.toml", OVERLAP),
-        "tests/mutants/roughness.toml: overlaps: there is no check 'value' (did you mean",
     ),
     "misconceptions that cannot be imported": (
         appended(MISTAKES, "nonsense\n"),
