@@ -55,8 +55,7 @@ def test_{0}(submission):
     assert submission.roughness([1.0]) == 0, "It is not 0"
 """
 RENAMED = 'replaces="roughness"', 'replaces="rough"'
-VISIBLE = 'slug = "roughness"\nvisible = ["valeus"]'
-FORBIDDEN = 'slug = "roughness"\nforbidden = ["numpy.absolutee", "numpy.sum"]'
+SLUG = 'slug = "roughness"'
 CHANCE = """
 
 calls = []
@@ -598,8 +597,6 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         appended(ACCEPTED, "\nnonsense\n"),
         f"{ACCEPTED}:5: NameError: name 'nonsense' is not defined",
     ),
-}
-FAULTS |= {
     "checks without points": (
         appended(CHECKS, "".join(UNPAID.format(name) for name in ("one", "other"))),
         f"{CHECKS}:27: test_one has no points: add @pytest.mark.points(1)",
@@ -629,15 +626,15 @@ FAULTS |= {
         f"{MISTAKES}:10: ValueError: 'rough_upwards': hint is the number of a hint, not '1'",
     ),
     "an entry point of another kind": (
-        lambda c: None,
+        changed("course.toml", 'roughness = "number"', 'roughness = "array"'),
         "the solution fails roughness.values: roughness(...) returned float 3.0",
     ),
     "a visible check that is not there": (
-        lambda c: None,
+        changed("course.toml", SLUG, f'{SLUG}\nvisible = ["valeus"]'),
         "stage 'roughness': visible: there is no check 'valeus' (did you mean 'values'?)",
     ),
     "a forbidden name that is not there": (
-        lambda c: None,
+        changed("course.toml", SLUG, f'{SLUG}\nforbidden = ["numpy.absolutee", "numpy.sum"]'),
         "forbidden: numpy has no 'absolutee' (did you mean 'absolute'?)",
     ),
     "parameters that a check does not take": (
@@ -649,13 +646,6 @@ FAULTS |= {
         f"{CHECKS}:24: AttributeError: rough is not an entry point of stage roughness (in rou",
     ),
 }
-# What these change in the stage's table; the others change nothing there.
-TABLES = {
-    "an entry point of another kind": ('roughness = "number"', 'roughness = "array"'),
-    "a visible check that is not there": ('slug = "roughness"', VISIBLE),
-    "a forbidden name that is not there": ('slug = "roughness"', FORBIDDEN),
-}
-OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestAssertRewriteWarning")  # of this pytest
@@ -667,16 +657,12 @@ OPTIONAL = ("hints/predictions", "hints/traces", "tests/mutants")
     ],
 )
 def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> None:
-    for folder in OPTIONAL:
-        (course.root / folder).mkdir(exist_ok=True)
+    plant, *told = FAULTS[fault]
+    plant(course)
+    course = read_course(course.root / "course.toml")
     if "hangs" in fault:
         limits = replace(course.limits, call_seconds=0.4, load_seconds=0.9, stage_seconds=3)
         course = replace(course, limits=limits)
-    plant, *told = FAULTS[fault]
-    plant(course)
-    if fault in TABLES:
-        change(course, "course.toml", *TABLES[fault])
-        course = read_course(course.root / "course.toml")
     problems = proven(course).problems
     assert len(problems) == len(told), problems
     for problem, words in zip(problems, told, strict=True):
