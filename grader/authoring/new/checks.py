@@ -6,9 +6,11 @@ point, the inputs and the right answer, and every check uses them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle
 
+from grader import checking
 from grader.authoring.new.signature import Entry, Value, axes_of
 from grader.authoring.new.style import Style
 from grader.types.text import listed
@@ -33,7 +35,7 @@ def check_file(slug: str, entries: Sequence[Entry], style: Style, *, is_done: bo
     """The check file of the stage `slug`. If it `is_done`, the right answer is twice the input."""
     parts = [_Checks(entry, style, len(entries) > 1, is_done) for entry in entries]
     body = "\n\n\n".join(block for part in parts for block in part.blocks())
-    names = [name for name in _LANGUAGE if f"{name}(" in body or f": {name}" in body]
+    names = [name for name in checking.__all__ if re.search(rf"(: {name}|\b{name}\()", body)]
     imports = f"from grader.checking import {', '.join(names)}"
     if len(imports) > _WIDEST:
         imports = "from grader.checking import (\n    " + ",\n    ".join(names) + ",\n)"
@@ -54,14 +56,6 @@ def visible_checks(entries: Sequence[Entry], style: Style) -> Iterator[str]:
         check = "shape" if style.has_arrays else "edges"
         if not style.has_arrays or all(each.is_array for each in entry.call.results):
             yield f"{entry.name}_{check}" if len(entries) > 1 else check
-
-
-_LANGUAGE = (
-    *("Rand", "Submission", "draw_state", "expect_close", "expect_device", "expect_dtype"),
-    *("expect_equal", "expect_gradients_close", "expect_parameters", "expect_results"),
-    *("expect_shape", "expect_unchanged", "named_parameters", "trained_parameters"),
-    "with_state",
-)
 
 
 class _Checks:
