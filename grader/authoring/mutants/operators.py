@@ -531,14 +531,6 @@ def _dropped(node: Any, around: _Around) -> Iterator[Any]:
         yield node.with_changes(body=[cst.Pass()])
 
 
-@_on("decorator", cst.FunctionDef)
-def _no_decorators(node: Any, around: _Around) -> Iterator[Any]:
-    """`@f def g -> def g`"""
-    for index in range(len(node.decorators)):
-        left = [each for number, each in enumerate(node.decorators) if number != index]
-        yield node.with_changes(decorators=left)
-
-
 @_on("condition", cst.CompFor)
 def _no_filter(node: Any, around: _Around) -> Iterator[Any]:
     """`[x for x in y if z] -> [x for x in y]`"""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import io
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.command.output import console, short_path, stage_bar, write_file
 from grader.read.course_file import find_stage
 from grader.read.workspace import locate_whole_course
+
+if TYPE_CHECKING:
+    from grader.show.screen import Screen
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         from grader.authoring.preview.page import preview_page
 
-        write_file(args.out, preview_page(stage, parts))
+        write_file(args.out, preview_page(stage, parts, _drawn))
         print(f"written: {short_path(args.out)}")
         return 0
     terminal = console(args)
@@ -45,3 +50,14 @@ def run(args: argparse.Namespace) -> int:
             terminal.print(Text(f"{group}: {part.title}", "bold reverse"))
             terminal.print(part.screen)
     return 0
+
+
+def _drawn(screen: Screen) -> str:
+    """A screen as HTML, as a terminal of 80 columns shows it."""
+    from rich.console import Console
+
+    terminal = Console(
+        record=True, width=80, file=io.StringIO(), force_terminal=True, color_system="standard"
+    )
+    terminal.print(screen, end="")
+    return terminal.export_html(inline_styles=True, code_format="{code}")

@@ -1,13 +1,10 @@
-"""The preview of a stage as one page of HTML."""
+"""The preview of a stage as one page of HTML. Pure."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from itertools import groupby
-
-from rich.console import Console
 
 from grader.authoring.preview.parts import Part
 from grader.show.screen import Screen
@@ -15,15 +12,17 @@ from grader.types.course import Stage
 from grader.types.resources import filled
 
 
-def preview_page(stage: Stage, parts: Sequence[Part]) -> str:
-    """The whole page."""
+def preview_page(stage: Stage, parts: Sequence[Part], drawn: Callable[[Screen], str]) -> str:
+    """The whole page; `drawn` makes HTML of what a terminal shows."""
     links, body = [], []
     for group, own in groupby(parts, key=lambda part: part.group):
         anchor = group.lower().replace(" ", "-")
         links.append(f'<a href="#{anchor}">{escape(group)}</a>')
         body.append(f'<section id="{anchor}"><h2>{escape(group)}</h2>')
         for part in own:
-            body.append(f"<h3>{escape(part.title)}</h3>{part.html or _drawn(part.screen)}")
+            body.append(
+                f"<h3>{escape(part.title)}</h3>{part.html or _terminal(drawn(part.screen))}"
+            )
         body.append("</section>")
     return filled(
         __package__,
@@ -35,11 +34,6 @@ def preview_page(stage: Stage, parts: Sequence[Part]) -> str:
     )
 
 
-def _drawn(screen: Screen) -> str:
-    """A screen as a terminal of 80 columns shows it."""
-    terminal = Console(
-        record=True, width=80, file=io.StringIO(), force_terminal=True, color_system="standard"
-    )
-    terminal.print(screen, end="")
-    lines = terminal.export_html(inline_styles=True, code_format="{code}").strip("\n")
+def _terminal(drawn: str) -> str:
+    lines = drawn.strip("\n")
     return f'<pre class="terminal">{lines}</pre>'
