@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from grader.command.output import console, short_path
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         show(nothing_to_predict(stage.slug, file))
         return 0
     _prepare_input()
-    show(closing(put(predictions, partial(_ask, show=show), show), stage.slug, file))
+    show(closing(put(predictions, _ask, show), stage.slug, file))
     return 0
 
 
@@ -108,17 +107,12 @@ def _prepare_input() -> None:
                 import readline  # noqa: F401
 
 
-def _ask(prompt: str, show: Callable[[Screen], None]) -> str:
+def _ask(prompt: str) -> str:
     """Ask on the terminal. Raises EOFError and KeyboardInterrupt, after a new line."""
-    from grader.learning.predict.screen import typed_in
-
     if sys.stdin is None:  # the parent process closed it
         raise EOFError
     try:
-        typed = input(prompt)
+        return input(prompt)
     except (EOFError, KeyboardInterrupt):
         print()
         raise
-    if not sys.stdin.isatty():
-        show(typed_in(typed))  # so that output in a file reads like the screen
-    return typed

@@ -50,12 +50,6 @@ def prompt(question: Question) -> str:
 
 
 @screen
-def typed_in(page: Page, text: str) -> Iterator[Text]:
-    """The answer after the prompt, when the input does not come from a terminal."""
-    yield Text(page.word(text))
-
-
-@screen
 def not_understood(page: Page, question: Question) -> Iterator[Text]:
     """How to write an answer to this question; the unreadable one did not count."""
     yield from page.sentence(f"I cannot read that. {_form(question)}")

@@ -143,7 +143,7 @@ def test_with_input_piped_in(folder: Path) -> None:
     shown = ran.stdout.decode()
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert "Fold a sheet   3 questions" in shown
-    assert "  Your answer, a shape: 4 3\n\n  ✓ Right: (4, 3)\n" in shown
+    assert "  Your answer, a shape: \n  ✓ Right: (4, 3)\n" in shown
     assert "  2 of 3 at the first try." in shown
     assert f"Write your code in:  {Path('exercises', 'fold.py')}\n" in shown
     assert not memory_folder(folder).exists()

@@ -13,7 +13,6 @@ from grader.learning.predict.screen import (
     once_more,
     opening,
     prompt,
-    typed_in,
 )
 from grader.learning.predict.types import Choice, Number, Question, Shape, Tally
 from grader.show.screen import PlainConsole
@@ -54,11 +53,6 @@ def test_a_question_with_its_choices() -> None:
         "    b)  the right\n"
         "\n"
     )
-
-
-def test_what_is_typed_is_shown_without_anything_hidden() -> None:
-    assert draw(typed_in("\x1b[2J 4 3 [red]\ud800")) == "\\x1b[2J 4 3 [red]\\ud800\n"
-    assert draw(typed_in("")) == "\n"
 
 
 @pytest.mark.parametrize(
