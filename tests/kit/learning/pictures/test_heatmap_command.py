@@ -49,13 +49,6 @@ def test_a_folder_is_written_into(tiny: Path, say: Say) -> None:
     assert len(list((tiny / "pictures").iterdir())) == 2
 
 
-def test_a_file_that_cannot_be_written(tiny: Path, say: Say) -> None:
-    code, shown, errors = say("heatmap", "--out", "no/such/folder")
-    assert code == 2
-    assert "How often a day counts" in shown
-    assert errors == "grade: no/such/folder.png: cannot be written: No such file or directory\n"
-
-
 def test_nothing_is_written_yet(tiny: Path, say: Say) -> None:
     stubs = str(TINY.root / "exercises")
     code, shown, errors = say("heatmap", "--submission", stubs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from tests.kit.support.tiny import Capture
 from tests.kit.wrong_answers import wrong_answers
 
 SEED = 7
+slow = partial(pytest.param, marks=pytest.mark.slow)
 # A stage, a mistake in it, and what is printed of the wrong answer and of the right one.
 CASES = (
     ("softmax", "scaled_again", "0.3225, 0.4063, 0.2712", "0.3093, 0.4615, 0.2292"),
@@ -123,6 +125,9 @@ def test_a_files_name_is_no_code_in_the_lines(module: str) -> None:
     assert _imports("mine", ["fly", "fold"]) == ["from mine import fly, fold"]
 
 
+AVERAGE = ["repro", "moving_average.values", "--course", str(TINY.root), "--submission"]
+
+
 def test_a_call_without_a_number_ends_nothing(tmp_path: Path, capsys: Capture) -> None:
     """The learner's process sends the numbers, and may send anything."""
     lies = b"""
@@ -132,23 +137,14 @@ sys.modules["grader.run.worker.bench"].Bench.answer = lambda *a: Frame({"value":
 def moving_average(values, width): pass
 """
     write_files(tmp_path, {"moving_average.py": lies})
-    where = ["--course", str(TINY.root), "--submission", str(tmp_path)]
-    assert main(["repro", "moving_average.values", *where]) == 0
+    assert main([*AVERAGE, str(tmp_path)]) == 0
     assert "gave an answer that makes no sense: a call's number" in capsys.readouterr().out
 
 
 def test_arrays_of_numpy_are_written_out(tmp_path: Path, capsys: Capture) -> None:
     right = TINY.stage("moving_average").solution_file.read_text(encoding="utf-8")
     write_files(tmp_path, {"moving_average.py": right.replace(".mean()", ".mean() * 2").encode()})
-    what = [
-        "repro",
-        "moving_average.values",
-        "--course",
-        str(TINY.root),
-        "--submission",
-        str(tmp_path),
-    ]
-    assert main(what) == 0
+    assert main([*AVERAGE, str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "import torch" not in text
     (tmp_path / "lines.py").write_text(text, encoding="utf-8")
@@ -166,18 +162,8 @@ def test_what_was_expected_stands_below(written: Written) -> None:
         ("softmax.values", 0, "from softmax import attention_weights"),
         ("concat_heads.values", 2, "the code answered no call: `grade concat_heads` says why"),
         ("multi_head_attention", 2, "forbidden-call is about what the code calls: its message"),
-        pytest.param(
-            "softmax.valus",
-            2,
-            "softmax has no check 'valus' (did you mean 'values'?)",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            "split_heads",
-            2,
-            "split_heads passes with seed 0: there is nothing to show",
-            marks=pytest.mark.slow,
-        ),
+        slow("softmax.valus", 2, "softmax has no check 'valus' (did you mean 'values'?)"),
+        slow("split_heads", 2, "split_heads passes with seed 0: there is nothing to show"),
     ],
 )
 def test_the_command_prints_the_lines_or_why_not(

@@ -56,11 +56,6 @@ def test_from_a_folder_below_and_by_name(
     assert by_name.replace(f" --course {birds}", "").split() == from_below.split()
 
 
-def test_a_broken_course(birds: Path, refused: Typed) -> None:
-    (birds / "course.toml").write_text("schema = 1\nnaem = 'x'\n", encoding="utf-8")
-    assert refused("list") == "grade: course.toml: unknown key 'naem' (did you mean 'name'?)\n"
-
-
 def graded(birds: Path, text: str = "") -> None:
     """Remember that fold passed, on the present files or on this text."""
     course = read_course(birds / "course.toml")

@@ -11,7 +11,7 @@ from grader.learning.workspace import update
 from grader.learning.workspace.exercises import keep_stub
 from grader.learning.workspace.scaffold import make_workspace
 from grader.learning.workspace.update import Update, gone_stages, update_workspace
-from grader.types.errors import CourseError, KitError
+from grader.types.errors import CourseError
 from grader.types.workspace import Workspace
 from tests.kit.support.birds import course_of
 
@@ -184,15 +184,6 @@ def test_a_wrong_course_changes_nothing(files: Files) -> None:
     with pytest.raises(CourseError):
         update_workspace(newer)
     assert files.file.read_text(encoding="utf-8") == STUB
-
-
-def test_a_folder_that_cannot_be_written_is_told(files: Files) -> None:
-    files.file.write_text(MINE, encoding="utf-8")
-    files.solution("fold", SOLUTION.replace("SIZE = 4", "SIZE = 5"))
-    (files.workspace.root / ".grade" / "replaced").write_text("in the way", encoding="utf-8")
-    with pytest.raises(KitError, match="cannot be written"):
-        files.update()
-    assert files.file.read_text(encoding="utf-8") == MINE
 
 
 def test_no_line_is_put_in_twice(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
