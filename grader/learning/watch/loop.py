@@ -130,6 +130,12 @@ class Watch:
         if isinstance(seen, Submission):
             self._texts = text_digests(course, seen, self._course_digest)
 
+    @property
+    def _submission(self) -> Submission:
+        """What the latest job is on; while there is none, there are no jobs."""
+        assert isinstance(self._seen, Submission)
+        return self._seen
+
     def _step(self) -> bool:
         """Wait for one event and handle it; returns whether to continue."""
         try:
@@ -195,10 +201,10 @@ class Watch:
 
     def _judged(self, event: Judged) -> None:
         (result,), stage = event.report.stages, event.stage
-        assert isinstance(self._seen, Submission)  # otherwise this is not the latest verdict
         text = self._texts[stage.slug]
         self._verdicts[stage] = text, event
-        self._know(self._known.with_result(result, self._seen.digest(stage.file_name), "", text))
+        digest = self._submission.digest(stage.file_name)
+        self._know(self._known.with_result(result, digest, "", text))
         if stage == self._state.stage:
             self._tell(event)
             if result.status is Status.PASSED:
@@ -207,9 +213,9 @@ class Watch:
                 self._state = replace(self._state, success=success)
                 self._moves_on = True
             self._show(self._state)  # before writing to the disk, which may be slow
-        self._remember(result, self._seen)
+        self._remember(result)
         self._kept.keep(event.report, self._texts)
-        self._go_on(self._seen)
+        self._go_on()
 
     def _placed(self, event: Placed) -> None:
         """Add the place of the mistake, if it was found, to the verdict that is shown."""
@@ -218,10 +224,9 @@ class Watch:
         if event.stage == self._state.stage:
             self._state = replace(self._state, report=event.report)
             self._show(self._state)
-        assert isinstance(self._seen, Submission)  # otherwise this is not the latest verdict
-        self._remember(event.report.stages[0], self._seen)
+        self._remember(event.report.stages[0])
 
-    def _go_on(self, seen: Submission) -> None:
+    def _go_on(self) -> None:
         """Grade what is not graded yet; after a stage passes, move to the next one.
 
         When all is graded, look for the place of the mistake in the stage that is shown.
@@ -240,11 +245,11 @@ class Watch:
         unjudged = (stage for stage in stages if progress.stage(stage.slug).status is None)
         shown = self._verdicts.get(self._state.stage)
         if self._must_trace():
-            self._judge.submit(self._state.stage, seen, Work.TRACE)
+            self._judge.submit(self._state.stage, self._submission, Work.TRACE)
         elif stage := next(unjudged, None):
-            self._judge.submit(stage, seen)
+            self._judge.submit(stage, self._submission)
         elif shown and shown[1].may_place and shown[0] == self._texts[self._state.stage.slug]:
-            self._judge.submit(self._state.stage, seen, Work.PLACE)
+            self._judge.submit(self._state.stage, self._submission, Work.PLACE)
 
     def _must_trace(self) -> bool:
         """Whether the learner looks at the example, and it was not run on the current text."""
@@ -252,18 +257,16 @@ class Watch:
         return isinstance(panel, TraceShown) and panel.text != self._texts[stage.slug]
 
     def _show_trace(self, event: Traced) -> None:
-        assert isinstance(self._seen, Submission)  # otherwise this is not the latest job
         old = self._traced.get(event.stage, TraceShown())
         shown = TraceShown(self._texts[event.stage.slug], event.trace, event.right, old.trace)
         self._traced[event.stage] = shown
         if isinstance(self._state.panel, TraceShown) and event.stage == self._state.stage:
             self._state = replace(self._state, panel=shown)
-        self._go_on(self._seen)
+        self._go_on()
 
     def _tell(self, verdict: Judged) -> None:
         """Show a verdict on the current stage."""
-        state, seen, name = self._state, self._seen, self._state.stage.file_name
-        assert isinstance(seen, Submission)
+        state, seen, name = self._state, self._submission, self._state.stage.file_name
         is_there = name in seen.files or name in seen.links or seen.refused
         self._state = replace(
             state,
@@ -281,9 +284,10 @@ class Watch:
         self._known = progress
         self._state = replace(self._state, progress=progress.of(self._texts))
 
-    def _remember(self, result: StageResult, submission: Submission) -> None:
+    def _remember(self, result: StageResult) -> None:
+        root, submission = self._workspace.root, self._submission
         try:
-            found = remember_results(self._workspace.root, [result], submission, self._texts)
+            found = remember_results(root, [result], submission, self._texts)
         except ProgressError as error:
             self._state = replace(self._state, notice=str(error))
         else:
