@@ -44,7 +44,7 @@ def visible_checks(source: str, stage: Stage) -> str:
     before: ast.stmt | None = None
     for node in kept:
         parts.append("\n" * _distance(before, node, lines))
-        parts.append(_text(node, lines, stage.visible))
+        parts.append(_text(node, source, stage.visible))
         before = node
     text = "".join(parts) + "\n"
     for name in checks:
@@ -151,7 +151,7 @@ def _last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _text(node: ast.stmt, lines: list[str], visible: Collection[str]) -> str:
+def _text(node: ast.stmt, source: str, visible: Collection[str]) -> str:
     """A statement as in the source, but without a hidden stand-in."""
     decorators = node.decorator_list if isinstance(node, _Function | ast.ClassDef) else []
     parts = []
@@ -161,8 +161,8 @@ def _text(node: ast.stmt, lines: list[str], visible: Collection[str]) -> str:
             shown = ast.Call(decorator.func, decorator.args, keywords)
             parts.append(f"@{ast.unparse(shown)}")
         else:
-            parts.append(f"@{_slice(decorator, lines)}")
-    return "\n".join([*parts, _slice(node, lines)])
+            parts.append(f"@{ast.get_source_segment(source, decorator)}")
+    return "\n".join([*parts, ast.get_source_segment(source, node) or ""])
 
 
 def _names_hidden(decorator: ast.Call, visible: Collection[str]) -> bool:
@@ -173,15 +173,6 @@ def _names_hidden(decorator: ast.Call, visible: Collection[str]) -> bool:
         and word.value.value not in visible
         for word in decorator.keywords
     )
-
-
-def _slice(node: ast.stmt | ast.expr, lines: list[str]) -> str:
-    """The source of a node from its `lineno` on: a function comes without its decorators."""
-    last = node.end_lineno or node.lineno
-    part = [line.encode() for line in lines[node.lineno - 1 : last]]
-    part[-1] = part[-1][: node.end_col_offset]  # counted in bytes
-    part[0] = part[0][node.col_offset :]
-    return b"\n".join(part).decode()
 
 
 def _distance(before: ast.stmt | None, node: ast.stmt, lines: list[str]) -> int:

@@ -53,6 +53,11 @@ def counted(report: Report | None, late: Late | None = None) -> Counted:
     return Counted(report.score, report.max_score, report.bonus, late)
 
 
+def all_points(entry: LedgerEntry) -> float:
+    """The points of a verdict, bonus points too."""
+    return 0 if entry.report is None else entry.report.score + entry.report.bonus
+
+
 def spread(points: Sequence[float]) -> str:
     """How the points of a class are spread."""
     middle = f"median {amount(median(points))}, mean {amount(mean(points))}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from grader.classes.folder.counted import Counted, counted, late_of, spread
+from grader.classes.folder.counted import Counted, all_points, counted, late_of, spread
 from grader.classes.folder.types import LedgerEntry, VerdictChange
 from grader.classes.why.changes import stage_changes
 from grader.show.screen import MARGIN, Page, amount, count, framed, screen
@@ -172,17 +172,13 @@ def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]
     for each in found:
         yield Text()
         line = Text(page.word(each.before.student), "bold")
-        line.append(f"  {points_of(each.before)} -> {points_of(each.after)}", "default")
+        had, has = map(_points, (each.before, each.after))
+        line.append(f"  {had} -> {has}", "default")
         yield from page.sentence(line)
         for change in stage_changes(each):
             yield from page.wrap(page.word(change.words), MARGIN + 2)
 
 
-def points_of(entry: LedgerEntry) -> str:
+def _points(entry: LedgerEntry) -> str:
     """All points of a verdict, or that a person has to give them."""
     return "by hand" if entry.is_lost else amount(all_points(entry))
-
-
-def all_points(entry: LedgerEntry) -> float:
-    """The points of a verdict, bonus points too."""
-    return 0 if entry.report is None else entry.report.score + entry.report.bonus

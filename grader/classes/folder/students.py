@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -93,9 +92,7 @@ def read_students(
             inside = path / assignment.name
             is_there = os.path.isdir(inside) or os.path.islink(inside)
             own = inside if is_there and (is_collected or not _has_code(path)) else path
-            free = _free(found, student, shown)
-            when = in_utc(time_of(own)) if is_collected else None
-            found[free] = Found(free, own, notes=_second(student, free), submitted=when)
+            _add(found, student, shown, own, in_utc(time_of(own)) if is_collected else None)
         elif known and known.name and (is_link or entry.is_file()):
             before = found.get(student, Found(student, path))
             if attempts.setdefault(student, known.attempt) != known.attempt:
@@ -108,8 +105,7 @@ def read_students(
             odd.append(f"{shown} is not a folder, notebook, .py or .zip file.")
         else:
             student = Path(shown).stem if path.suffix.lower() in _SUFFIXES else student
-            free = _free(found, student, shown)
-            found[free] = Found(free, path, notes=_second(student, free))
+            _add(found, student, shown, path)
     found = notes | found
     if not found:
         raise KitError(
@@ -162,18 +158,18 @@ def _has_code(folder: Path) -> bool:
     return any(name == EXERCISES or Path(name).suffix.lower() in _SUFFIXES for name in names)
 
 
-def _free(taken: Container[str], name: str, whole: str) -> str:
-    """A name not yet taken: the student's, else the whole file name, else with a mark added."""
-    free = whole if name in taken else name
-    while free in taken:
+def _add(
+    found: dict[str, Found], name: str, whole: str, path: Path, submitted: datetime | None = None
+) -> None:
+    """Add a submission for the student, or if that name is taken, for the whole file name.
+
+    If that is taken too, for the name with a mark added.
+    """
+    free = whole if name in found else name
+    while free in found:
         free += "'"
-    return free
-
-
-def _second(name: str, free: str) -> tuple[str, ...]:
-    """A sentence if `name` was taken, so that a submission counts for `free`."""
     note = f"Another submission has the name {name}: this one counts for {free}."
-    return () if free == name else (note,)
+    found[free] = Found(free, path, notes=() if free == name else (note,), submitted=submitted)
 
 
 def read_student(found: Found, assignment: Assignment) -> tuple[SubmissionRecord, Submission]:

@@ -136,20 +136,15 @@ def name_notes(shown: str, name: str, others: Sequence[str]) -> list[str]:
     The `others` were submitted too.
     """
     right = f"{name}{_SUFFIX}"
-    if shown == right and not others:
+    skipped = list(map(safe_line, (other for other in others if other != right)))
+    if shown == right and not skipped:
         return []
-    note = f"{safe_line(shown)} was graded"
-    if right in others:
-        note = f"Nothing is written in {right}, so {note}"
-        others = [other for other in others if other != right]
-        if not others:
-            return [f"{note}."]
-    elif shown != right:
-        note = f"There is no {right}, so {note}"
-    if len(others) == 1:
-        return [f"{note}, and {safe_line(others[0])} was not."]
-    number = f"{'at least ' * (len(others) >= _READ_CAP - 1)}{len(others)}"  # the rest is not read
-    return [f"{note}, and {number} other notebooks were not." if others else f"{note}."]
+    start = ""
+    if shown != right:
+        start = f"{'Nothing is written in' if right in others else 'There is no'} {right}, so "
+    verb = "were" if skipped[1:] else "was"
+    end = f", and {listed(skipped, most=1)} {verb} not" if skipped else ""
+    return [f"{start}{safe_line(shown)} was graded{end}."]
 
 
 def only(names: Iterable[str]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.classes.folder.types import VerdictChange
-from grader.show.screen import amount
+from grader.classes.folder.counted import all_points
+from grader.classes.folder.types import LedgerEntry, VerdictChange
+from grader.show.screen import amount, count
 from grader.types.report import CheckResult, Report, StageResult
 from grader.types.text import listed
 
@@ -108,6 +109,16 @@ def reasons(change: VerdictChange) -> Iterator[str]:
         yield f"the seed is {after.seed} instead of {before.seed}"
     if before.device != after.device and before.device and after.device:
         yield f"the device is {after.device} instead of {before.device}"
+
+
+def with_changes(
+    entries: Sequence[LedgerEntry], slugs: Sequence[str]
+) -> Iterator[tuple[LedgerEntry, str, list[str]]]:
+    """Each verdict with its points in words, and what `changed` since the one before."""
+    for before, entry in zip((None, *entries), entries, strict=False):
+        points = "points by hand" if entry.is_lost else count(all_points(entry), "point")
+        lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
+        yield entry, points, list(lines)
 
 
 def changed(change: VerdictChange, slugs: Sequence[str]) -> Iterator[str]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from grader.classes.folder.screen import all_points
-from grader.classes.folder.types import VerdictChange
 from grader.classes.late import Late
 from grader.classes.report.look import PAGE_END, page_start, text, verbatim
 from grader.classes.report.student import LONG_NAME, Person, about_student, moment
 from grader.classes.why.answer import PRESENT, Answer, Failure
-from grader.classes.why.changes import changed
-from grader.show.screen import count
+from grader.classes.why.changes import with_changes
 
 _MOST = {"lines": 1000, "letters": 50_000}  # of an input, or of the lines that show a failure
 
@@ -37,12 +34,8 @@ def answer_page(title: str, answer: Answer, late: Late | None = None) -> Iterato
         yield f"<p>{text(PRESENT)}</p>"
     yield "<h2>All verdicts</h2><ul>"
     slugs = [stage.slug for stage in answer.report.stages]
-    entries = answer.entries
-    for before, entry in zip((None, *entries), entries, strict=False):
-        known = f"{count(all_points(entry), 'point')} in all"
-        points = "points by hand" if entry.is_lost else known
+    for entry, points, lines in with_changes(answer.entries, slugs):
         yield f"<li>{text(moment(entry.when))}: {points}, seed {entry.seed}"
-        lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
         yield "".join(f"<br>{text(line, 2000)}" for line in lines) + "</li>"
     yield f"</ul></main>\n{PAGE_END}"
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from grader.classes.folder.screen import all_points
-from grader.classes.folder.types import LedgerEntry, VerdictChange
+from grader.classes.folder.types import LedgerEntry
 from grader.classes.late import Late
 from grader.classes.why.answer import PRESENT, Answer, Failure
-from grader.classes.why.changes import changed, outcomes
+from grader.classes.why.changes import outcomes, with_changes
 from grader.classes.why.requests import Decision, Verdict
 from grader.show.screen import MARGIN, Page, count, framed, screen
 from grader.types.report import Report, Status
@@ -29,14 +28,12 @@ def history(
     `late` is how late the last submission came, if it did.
     """
     yield from page.sentence(page.word(entries[-1].student), "bold")
-    for before, entry in zip((None, *entries), entries, strict=False):
+    for entry, points, lines in with_changes(entries, slugs):
         engine = f"engine {entry.version.engine[:_DIGEST]}"
-        points = "points by hand" if entry.is_lost else count(all_points(entry), "point")
         version = entry.report.version if entry.report is not None else ""
         course = f"version {version}, " if version else ""
         line = f"{entry.when}: {points}, seed {entry.seed}, {course}{engine}"
         yield from page.wrap(page.word(line), MARGIN + 2)
-        lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
         for note in (*lines, *entry.record.notes):
             yield from page.wrap(page.word(note), MARGIN + 4)
     if late is not None:
