@@ -362,16 +362,3 @@ def test_the_real_copy_from_installing_it_to_the_last_visible_point(
     assert "1 of 2 checks does not pass yet" in said and "Likely" not in said
     assert "has no solutions" in run("solution", "softmax", code=2)
     assert "has no `grade certificate`" in run("certificate", code=2)
-
-
-@pytest.mark.slow
-def test_no_byte_of_what_is_installed_is_a_secret(installed: Path) -> None:
-    from grader.channels.leaks import leaks, secret_lines
-
-    files = {
-        file.relative_to(installed).as_posix(): file.read_bytes()
-        for file in installed.rglob("*")
-        if file.is_file()
-    }
-    assert len(files) > 100
-    assert leaks(files, secret_lines(COURSE, COURSE.stages)) == []

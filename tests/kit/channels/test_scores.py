@@ -47,10 +47,27 @@ def test_who_has_handed_nothing_in_has_no_score() -> None:
     assert found.max_score == 10
 
 
-def test_a_score_that_is_no_number_is_refused() -> None:
-    for score in ("inf", "nan", "A-", "1 2"):
-        with pytest.raises(KitError, match=r"x:4: .* is not a score"):
-            parse_scores(f"student_id,score\n\n\nada,{score}\n", None, "x")
+NO_SCORES = ("inf", "nan", "A-", "1 2")
+ADA = "student_id,score\nada,1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "assignment", "said"),
+    [
+        *((f"student_id,score\n\n\nada,{s}\n", None, "x:4: .* is not a score") for s in NO_SCORES),
+        ("a\n1\n", None, "no columns 'student_id' and 'score'"),
+        (ADA, "a", "x: has no assignment 'a': remove --from"),
+        (f"{ADA}ada,2\n", None, "x:3: 'ada' is there twice"),
+        (
+            "assignment,student_id,score\na,ada,1\nb,ada,1\n",
+            None,
+            "has several assignments: name one with --from: a, b",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, assignment: str | None, said: str) -> None:
+    with pytest.raises(KitError, match=said):
+        parse_scores(text, assignment, "x")
 
 
 def test_points_that_nobody_knows_are_no_score() -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from grader.classes.folder.ledger import open_ledger
 from grader.command.main import main
 from tests.kit.support.files import write_files
 
@@ -60,3 +61,21 @@ def results_of(out: Path) -> dict[str, Any]:
     """By student, the lines of results.jsonl."""
     lines = (out / "results.jsonl").read_text(encoding="utf-8").splitlines()
     return {line["student"]: line for line in map(json.loads, lines)}
+
+
+def verdicts(out: Path) -> list[object]:
+    """All that must be equal wherever a class was graded and however often; times are not."""
+    with open_ledger(out, create=False) as ledger:
+        return [
+            (
+                entry.record,
+                entry.seed,
+                entry.report
+                and [
+                    (check.id, check.outcome, check.score, check.message, check.diagnosis)
+                    for stage in entry.report.stages
+                    for check in stage.checks
+                ],
+            )
+            for entry in ledger.latest()
+        ]

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.classes.dask_cluster import Cluster
-from tests.kit.classes.folder_class import NO_ERROR, ONE_TOO_FEW, RIGHT, hand_in
-from tests.kit.classes.ledgers import verdicts
+from tests.kit.classes.folder_class import NO_ERROR, ONE_TOO_FEW, RIGHT, hand_in, verdicts
 from tests.kit.support.checkout import ROOT, run_python
 from tests.kit.support.processes import descendants, until
 from tests.kit.support.tiny import copy_tiny

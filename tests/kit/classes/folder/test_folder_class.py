@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -30,14 +29,13 @@ from tests.kit.classes.folder_class import (
     NO_ERROR,
     ONE_TOO_FEW,
     RIGHT,
-    SMOOTH,
     class_of,
     grade_class,
     hand_in,
     results_of,
     scores,
+    verdicts,
 )
-from tests.kit.classes.ledgers import verdicts
 from tests.kit.support.checkout import ROOT, TINY
 from tests.kit.support.files import edit
 from tests.kit.support.tiny import Capture, Say, Typed, copy_tiny
@@ -324,28 +322,6 @@ def test_the_report_points_into_one_of_the_answers_that_share_a_mistake_without_
     assert "line 6: this operation, which is not needed" in shown and "^^^" in shown
     grade_class(course, out, submissions)  # nothing is new: the ledger has kept the place
     assert (out / "report.html").read_text(encoding="utf-8") == page
-
-
-def test_a_failure_in_a_stage_that_is_gone_needs_no_example(course: Path, tmp_path: Path) -> None:
-    submissions, out = tmp_path / "submissions", tmp_path / "results"
-    hand_in(submissions, ian=RIGHT, joe=RIGHT)
-    for student in ("ian", "joe"):
-        wrong = SMOOTH.replace("return values", "return values * 1.5")
-        (submissions / student / "smooth.py").write_text(wrong, encoding="utf-8")
-    grade_class(course, out, submissions)
-    with sqlite3.connect(out / FILE) as database:  # as an older version of the kit left it
-        found = database.execute("DELETE FROM facts WHERE name LIKE 'example smooth %'")
-        assert found.rowcount == 1
-    toml = course / "course.toml"
-    text = toml.read_text("utf-8")
-    toml.write_text(text.partition('[[stages]]\nslug = "smooth"')[0], encoding="utf-8")
-    assert grade_class(course, out, submissions) == 0
-
-
-def test_why_after_a_change_shows_what_was_kept(course: Path, results: Path, grade: Typed) -> None:
-    change_check(course, 'what="the average"', 'what="the average", atol=99.0')
-    shown = grade(*class_of(course, results), "--why", "bob")
-    assert "cannot be replayed" in shown and "2" in shown
 
 
 def test_why_of_nobody_names_who_is_meant(course: Path, results: Path, refused: Typed) -> None:

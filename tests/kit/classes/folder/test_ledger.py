@@ -38,10 +38,14 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def test_a_verdict_comes_back_as_it_went_in(ledger: Ledger) -> None:
-    ledger.add(ENTRY, SUBMISSION)
-    assert ledger.latest_of("ann") == replace(ENTRY, number=1)
-    assert ledger.latest_of("bob") is None
+def test_a_verdict_comes_back_as_it_went_in_when_the_file_is_opened_again(tmp_path: Path) -> None:
+    with open_ledger(tmp_path, create=True) as ledger:
+        ledger.add(ENTRY, SUBMISSION)
+        ledger.note("seed", "7")
+    with open_ledger(tmp_path, create=False) as ledger:
+        assert ledger.latest_of("ann") == replace(ENTRY, number=1)
+        assert ledger.latest_of("bob") is None
+        assert (ledger.fact("seed"), ledger.fact("other")) == ("7", None)
 
 
 @pytest.mark.parametrize(
@@ -120,24 +124,23 @@ def test_a_verdict_without_a_report_is_kept_too(ledger: Ledger) -> None:
     assert ledger.same("c1", VERSION) is None
 
 
-def test_it_is_all_there_when_the_file_is_opened_again(tmp_path: Path) -> None:
-    with open_ledger(tmp_path, create=True) as ledger:
-        ledger.add(ENTRY, SUBMISSION)
-        ledger.note("seed", "7")
-    with open_ledger(tmp_path, create=False) as ledger:
-        assert ledger.latest_of("ann") == replace(ENTRY, number=1)
-        assert (ledger.fact("seed"), ledger.fact("other")) == ("7", None)
-
-
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="has no results yet"), open_ledger(tmp_path, create=False):
         pass
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("no database at all, but text that is long enough" * 40)
-    with pytest.raises(KitError, match="is not a ledger"), open_ledger(tmp_path, create=True):
-        pass
+    for kind in ("text", "birds"):
+        file = tmp_path / kind / FILE
+        file.parent.mkdir()
+        if kind == "text":
+            file.write_text("no database at all, but text that is long enough" * 40)
+        else:
+            with closing(sqlite3.connect(file)) as database:
+                database.execute("CREATE TABLE birds (name TEXT)")
+        refused = pytest.raises(KitError, match="is not a ledger")
+        with refused, open_ledger(file.parent, create=True):
+            pass
 
 
 def test_a_ledger_that_cannot_be_opened_now_is_still_one(
@@ -149,11 +152,3 @@ def test_a_ledger_that_cannot_be_opened_now_is_still_one(
         locked = pytest.raises(KitError, match=f"{FILE}: database is locked$")
         with locked, open_ledger(tmp_path, create=True):
             pass
-
-
-def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    database = sqlite3.connect(tmp_path / FILE)
-    database.execute("CREATE TABLE birds (name TEXT)")
-    database.close()
-    with pytest.raises(KitError, match="is not a ledger"), open_ledger(tmp_path, create=True):
-        pass

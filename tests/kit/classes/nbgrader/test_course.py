@@ -134,3 +134,24 @@ def test_a_folder_in_which_nbgrader_finds_nothing_is_refused(
         "nbgrader finds no file in a folder with *, ? or [ in its name" in capsys.readouterr().err
     )
     assert not place.exists()
+
+
+TWO = """[[assignments]]
+name = "first"
+stages = ["moving_average"]
+
+[[assignments]]
+name = "second"
+stages = ["roughness"]
+
+"""
+
+
+def test_every_assignment_has_its_commands(tmp_path: Path, capsys: Capture) -> None:
+    course = copy_tiny(tmp_path / "course", {"[limits]": f"{TWO}[limits]"}).root
+    words = ["release", "nbgrader", "--course", str(course), "--course-dir", str(tmp_path / "nb")]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    for name in ("first", "second"):
+        assert f"nbgrader generate_assignment {name}\n" in said
+        assert f"nbgrader release_assignment {name}\n" in said
