@@ -21,7 +21,7 @@ from grader.classes.folder.versions import content_of
 from grader.classes.late import in_utc
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.submitted import time_of
-from grader.read.files import listed_names, name_in_text
+from grader.read.files import name_in_text
 from grader.read.submission import (
     FILES_CAP,
     is_left_out,
@@ -33,7 +33,7 @@ from grader.read.submission import (
 )
 from grader.types.course import Assignment
 from grader.types.errors import KitError, SubmissionFileError
-from grader.types.submission import EXERCISES, IS_A_LINK, Submission
+from grader.types.submission import IS_A_LINK, Submission
 from grader.types.text import safe_line
 
 _LATE = "Canvas has marked it as late."
@@ -65,8 +65,7 @@ def read_students(
 
     The student's name is that of the folder or file, without what a learning platform added. In
     `submitted/` of an nbgrader course the assignment's folder counts, and so does the time beside
-    it; `times` tell the others. Elsewhere it counts if the student's folder has no code itself.
-    Raises KitError for a folder without submissions.
+    it; `times` tell the others. Raises KitError for a folder without submissions.
     """
     entries = _entries(folder, assignment)
     # The file with the time may be a student's own, but not in what nbgrader has collected.
@@ -91,7 +90,7 @@ def read_students(
         elif entry.is_dir(follow_symlinks=False):
             inside = path / assignment.name
             is_there = os.path.isdir(inside) or os.path.islink(inside)
-            own = inside if is_there and (is_collected or not _has_code(path)) else path
+            own = inside if is_there and is_collected else path
             _add(found, student, shown, own, in_utc(time_of(own)) if is_collected else None)
         elif known and known.name and (is_link or entry.is_file()):
             before = found.get(student, Found(student, path))
@@ -150,12 +149,6 @@ def _entries(folder: Path, assignment: Assignment) -> list[os.DirEntry[str]]:
             f"`grade --submission {shlex.quote(str(folder))}`"
         )
     return entries
-
-
-def _has_code(folder: Path) -> bool:
-    """Whether something to grade lies in a student's folder itself, not only in those inside."""
-    names = listed_names(folder)
-    return any(name == EXERCISES or Path(name).suffix.lower() in _SUFFIXES for name in names)
 
 
 def _add(

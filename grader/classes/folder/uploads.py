@@ -33,7 +33,7 @@ from grader.read.submission import (
 from grader.types.course import Stage
 from grader.types.errors import SubmissionFileError
 from grader.types.submission import IS_A_LINK, Submission
-from grader.types.text import imported_modules, listed, safe_line
+from grader.types.text import listed, safe_line
 
 # What browsers and file managers add to a name: "x (1)", "x - Copy", "Copy of x", "x copy 2".
 _ADDED = re.compile(r"^copy of\s+|\s*\(\d+\)$|[\s_-]+copy(\s*\d+)?$|[\s_-]+\d+$", re.IGNORECASE)
@@ -80,7 +80,7 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
             data = notebook_bytes(found, folder)
         except SubmissionFileError as error:
             raise SubmissionFileError(_without(error, folder)) from None
-        return _with_notes(_notebook(data, shown, notebook, others, stages, there.files), unopened)
+        return _with_notes(_notebook(data, shown, notebook, others, stages), unopened)
     if upload is not None:
         ignored = [] if found is None else [found.relative_to(folder).as_posix(), *others]
         return _with_notes(upload, [*_left_out(ignored, _PY_INSTEAD), *unopened])
@@ -101,7 +101,7 @@ def heap_upload(heap: Heap, stages: tuple[Stage, ...], notebook: str) -> Upload:
         items = sorted(heap.notebooks.items(), key=lambda item: (item[0] != right, item[0]))
         shown, *others = most_like_it(items, right, _grade_ids(stages))
         data = heap.notebooks[shown]
-        counted = _notebook(data, shown, notebook, others, stages, heap.files)
+        counted = _notebook(data, shown, notebook, others, stages)
         return _with_notes(counted, _twice_notes(heap, [shown]))
     if upload is None:
         raise _nothing(stages, notebook, [*heap.files, *heap.others])
@@ -250,31 +250,13 @@ def _begun(submission: Submission, stages: tuple[Stage, ...]) -> bool:
 
 
 def _notebook(
-    data: bytes,
-    shown: str,
-    name: str,
-    others: Sequence[str],
-    stages: tuple[Stage, ...],
-    files: Iterable[str],
+    data: bytes, shown: str, name: str, others: Sequence[str], stages: tuple[Stage, ...]
 ) -> Upload:
-    """The notebook as an upload; `files` are the .py files beside it, which do not count."""
+    """The notebook as an upload."""
     shown = safe_line(shown)
     cells = parse_cells(data, shown)
-    notes = [*name_notes(shown, name, others), *text_cell_notes(data, stages)]
-    notes += _import_notes(cells, stages, files)
-    return Upload(Submission(shown, {}, cells=cells), tuple(notes))
-
-
-def _import_notes(cells: Iterable[str], stages: Iterable[Stage], files: Iterable[str]) -> list[str]:
-    """A sentence about the .py files that a notebook imports."""
-    imported = {name for cell in cells for name in imported_modules(cell)}
-    imported -= {stage.slug for stage in stages}  # the notebook itself answers to these
-    found = sorted({PurePosixPath(file).stem for file in files} & imported)
-    if not found:
-        return []
-    named = listed([safe_line(f"{stem}.py") for stem in found[:_NAMED]])
-    are = "is" if len(found) == 1 else "are"
-    return [f"The notebook imports {named}, which {are} not read: write that code in a cell."]
+    notes = (*name_notes(shown, name, others), *text_cell_notes(data, stages))
+    return Upload(Submission(shown, {}, cells=cells), notes)
 
 
 def _without(error: SubmissionFileError, folder: Path) -> str:

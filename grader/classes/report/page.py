@@ -148,9 +148,7 @@ def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str
     if skipped:
         yield f'<p><a href="#notes">Skipped ({skipped})</a></p>\n'
     if tally.seconds:
-        copies = count(tally.copies, "submission")
-        same = f" {copies} identical to another took no time." if tally.copies else ""
-        yield f"<p>Grading took {_span(tally.seconds)} in total.{same}</p>\n"
+        yield f"<p>Grading took {_span(tally.seconds)} in total.</p>\n"
     if tally.scores:
         yield histogram(tally.scores, tally.most)
     yield from table(

@@ -74,7 +74,6 @@ class Tally:
     versions: set[str] = field(default_factory=set)
     scores: list[float] = field(default_factory=list)
     seconds: float = 0.0
-    copies: int = 0
     stages: dict[str, StageTally] = field(default_factory=dict)
     checks: dict[tuple[str, str], Held] = field(default_factory=dict)
     passed: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -131,7 +130,6 @@ def tally_of(people: Iterable[Person], named: Collection[str] = ()) -> Tally:
         if person.late is not None:
             tally.late.add(person, [person.late.words])
         tally.seconds += entry.seconds
-        tally.copies += not entry.seconds
         tally.unlocked.update(report.unlocked)
         if entry.record.notes:
             tally.odd.add(person, entry.record.notes)
