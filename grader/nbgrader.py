@@ -125,9 +125,9 @@ class GradeWithEngine(NbGraderPreprocessor):  # type: ignore[misc]
         """Grade the notebook that the exporter, an `AnyNotebook`, has read."""
         exporter: Any = self.parent
         verdict = exporter.verdict(resources["nbgrader"])
-        put_verdict(nb.cells, verdict, from_dict)
+        put_verdict(nb.cells, verdict)
         resources["nbgrader"]["verdict"] = verdict
-        return nb, resources
+        return from_dict(nb), resources  # type: ignore[no-untyped-call]
 
 
 class SaveVerdict(NbGraderPreprocessor):  # type: ignore[misc]

@@ -138,29 +138,17 @@ def comment(stage: StageResult) -> str:
     return "\n".join(lines)
 
 
-def put_verdict(cells: list[Any], verdict: NotebookVerdict, make: Any = dict) -> None:
-    """Write the outputs into the notebook's cells, and the summary into a new first cell.
-
-    `make` converts each new dict to the type of the notebook's own pieces.
-    """
+def put_verdict(cells: list[Any], verdict: NotebookVerdict) -> None:
+    """Write the outputs into the notebook's cells, and the summary into a new first cell."""
     by_id = {cell.grade_id: cell for cell in verdict.cells}
     for cell in cells:
         known = cell["metadata"].get("nbgrader", {})
         found = by_id.get(known.get("grade_id"))
         if found is not None and known.get("grade"):
-            cell["outputs"] = [make(output) for output in outputs(found)]
+            cell["outputs"] = outputs(found)
             cell["execution_count"] = None
-    cells.insert(
-        0,
-        make(
-            {
-                "cell_type": "markdown",
-                "id": "verdict",
-                "metadata": make({}),
-                "source": verdict.summary,
-            }
-        ),
-    )
+    about = {"cell_type": "markdown", "id": "verdict", "metadata": {}}
+    cells.insert(0, {**about, "source": verdict.summary})
 
 
 def outputs(verdict: CellVerdict) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from grader.classes.folder.types import LedgerEntry
@@ -22,7 +21,7 @@ COLUMNS = (
 def findings(
     entries: Iterable[LedgerEntry],
     unexplained: Sequence[Unexplained],
-    hints: Hints = MappingProxyType({}),
+    hints: Hints,
     moved: Moved | None = None,
 ) -> Iterator[dict[str, Any]]:
     """A row for each misconception, other failure and check, the most students first.
