@@ -73,7 +73,7 @@ class FolderClass:
                 elif submission.refused:
                     stages = self.assignment.stages
                     report = judge_refused(self.course, found.student, stages, submission.refused)
-                    self._keep(record, None, seed, report, 0.0)
+                    self._keep(record, None, seed, report)
                     tell(True)
                 else:
                     present = with_present_names(submission, self.course.stages)
@@ -140,8 +140,7 @@ class FolderClass:
                 if isinstance(result, LaneLost):
                     why = _LOST.format(why=result)
                     record = replace(job.record, notes=(*job.record.notes, why))
-                    lost = (record, job.submitted, job.seed, None, 0.0)
-                    self._keep(*lost, is_lost=True, proposed=proposed)
+                    self._keep(record, job.submitted, job.seed, None, proposed=proposed)
                 else:
                     self._keep(job.record, job.submitted, job.seed, *result, proposed=proposed)
                 tell(True)
@@ -152,18 +151,17 @@ class FolderClass:
         submission: Submission | None,
         seed: int,
         report: Report | None,
-        seconds: float,
+        seconds: float = 0.0,
         *,
-        is_lost: bool = False,
         proposed: bool = False,
     ) -> None:
         """Add a verdict to the ledger, with what was earned in stages that are now removed."""
-        before = None if report is None else self.ledger.latest_of(record.student)
-        if report is not None and before is not None:
-            report = keeping_removed(report, before.report, self.course)
+        if report is not None:
+            before = self.ledger.latest_of(record.student)
+            report = keeping_removed(report, before.report if before else None, self.course)
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         device = "" if report is None else report.device
-        entry = LedgerEntry(record, self.version, seed, device, report, now, seconds, is_lost)
+        entry = LedgerEntry(record, self.version, seed, device, report, now, seconds)
         self.ledger.add(entry, submission, proposed=proposed)
 
     def _is_known(self, job: Job, *, proposed: bool) -> bool:
@@ -173,7 +171,7 @@ class FolderClass:
             return False
         report = keeping_removed(same.report, None, self.course)
         report = replace(report, submission=job.record.student)
-        self._keep(job.record, None, same.seed, report, 0.0, proposed=proposed)
+        self._keep(job.record, None, same.seed, report, proposed=proposed)
         return True
 
 

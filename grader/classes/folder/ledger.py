@@ -45,7 +45,7 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 _SELECT = (
     "SELECT v.number, v.student, v.content, v.notes, w.engine, w.stages, v.seed, v.device, "
-    "v.report, v.run_notes, v.at, v.seconds, v.is_lost, v.submitted "
+    "v.report, v.run_notes, v.at, v.seconds, v.submitted "
     "FROM verdicts v JOIN versions w ON v.version = w.id"
 )
 
@@ -54,7 +54,7 @@ _MAYBE = (str, type(None))
 # The types of the columns of _SELECT.
 _KINDS: Sequence[Any] = (
     *(int, str, str, str, str, str, int, str, _MAYBE),
-    *(str, str, float, int, str),
+    *(str, str, float, str),
 )
 
 
@@ -251,7 +251,7 @@ def _entry(row: tuple[Any, ...]) -> LedgerEntry:
     if not all(isinstance(value, kind) for value, kind in zip(row, _KINDS, strict=True)):
         raise ValueError("a value does not have its column's type")
     number, student, content, notes, engine, stages, seed, device, *rest = row
-    text, run_notes, at, seconds, is_lost, submitted = rest
+    text, run_notes, at, seconds, submitted = rest
     report = None
     if text is not None:
         report = replace(from_json(json.loads(text)), notes=_strings(json.loads(run_notes)))
@@ -265,7 +265,6 @@ def _entry(row: tuple[Any, ...]) -> LedgerEntry:
         report=report,
         when=at,
         seconds=seconds,
-        is_lost=bool(is_lost),
         number=number,
     )
 

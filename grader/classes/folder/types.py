@@ -39,9 +39,9 @@ class SubmissionRecord:
 class LedgerEntry:
     """A verdict in the ledger, and everything needed to reproduce it.
 
-    If the grader failed, `is_lost` is true, there is no `report`, and the notes say why. `when` is
-    ISO 8601 in UTC, `seconds` how long grading took. `number` is the place in the ledger, 0 before
-    the entry is added.
+    If the grader failed, it `is_lost`: there is no `report`, and the notes say why. `when` is ISO
+    8601 in UTC, `seconds` how long grading took. `number` is the place in the ledger, 0 before the
+    entry is added.
     """
 
     record: SubmissionRecord
@@ -51,13 +51,17 @@ class LedgerEntry:
     report: Report | None
     when: str
     seconds: float = 0.0
-    is_lost: bool = False
     number: int = 0
 
     @property
     def student(self) -> str:
         """The student's name."""
         return self.record.student
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the grader failed, so that a person has to set the points."""
+        return self.report is None
 
     @property
     def is_refused(self) -> bool:

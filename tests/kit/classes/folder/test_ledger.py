@@ -118,7 +118,7 @@ def test_what_is_only_proposed_is_the_same_only_where_that_will_do(ledger: Ledge
 
 
 def test_a_verdict_without_a_report_is_kept_too(ledger: Ledger) -> None:
-    lost = replace(ENTRY, report=None, is_lost=True)
+    lost = replace(ENTRY, report=None)
     ledger.add(lost, None)
     assert ledger.latest_of("ann") == replace(lost, number=1)
     assert ledger.same("c1", VERSION) is None

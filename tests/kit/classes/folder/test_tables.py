@@ -12,7 +12,7 @@ import pytest
 from grader.classes.folder.tables import cell_text, csv_cell, json_line, score_rows
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.types.course import Assignment, LateRule, Stage
-from grader.types.report import Report, StageResult, Status
+from grader.types.report import REFUSED, CheckResult, Outcome, Report, StageResult, Status
 
 STAGES = tuple(Stage(slug, slug, 5, False, (), (), Path()) for slug in ("fold", "wings"))
 BIRDS = Assignment("birds", STAGES)
@@ -55,9 +55,13 @@ def test_bonus_stages_decide_only_where_there_is_no_other(
 
 
 def test_nothing_to_grade_is_no_points_and_what_nobody_knows_an_empty_cell() -> None:
-    unread = replace(ENTRY, report=None, record=SubmissionRecord("ann", "", ("Not JSON.",)))
-    assert (row(unread)["score"], row(unread)["notes"]) == ("0", "Not JSON.")
-    assert row(replace(unread, is_lost=True))["score"] == ""
+    check = CheckResult(f"fold.{REFUSED}", "Read", Outcome.FAILED, 0, 5, "Not JSON.")
+    stages = (replace(RESULT, status=Status.FAILED, score=0, checks=(check,)),)
+    unread = replace(ENTRY, report=replace(REPORT, score=0, stages=stages))
+    assert (row(unread)["score"], row(unread)["status"]) == ("0", "nothing to grade")
+    lost = replace(ENTRY, report=None, record=SubmissionRecord("ann", "", ("Lost.",)))
+    found = row(lost)
+    assert (found["score"], found["status"], found["notes"]) == ("", "by hand", "Lost.")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from grader.classes.report.types import Unexplained
 from grader.types.course import Assignment, Stage
 from grader.types.report import (
     EARLIER,
+    REFUSED,
     UNLOCKED,
     CheckResult,
     Diagnosis,
@@ -66,8 +67,9 @@ TORN = stage(FOLD, Status.FAILED, BAD, check("bend", Outcome.PASSED))
 FLOWN = stage(FLY, Status.PASSED, check("fly", Outcome.PASSED))
 FALLEN = stage(FLY, Status.FAILED, check("fly", Outcome.FAILED, "it falls"), cause="fold")
 UNTOUCHED = stage(FLY, Status.NOT_STARTED, check("fly", Outcome.FAILED, "not written"))
-UNREAD = replace(entry("una", notes=("Is not a notebook.",)), report=None)
-LOST = replace(entry("lou", notes=("The grader failed twice.",)), report=None, is_lost=True)
+REFUSAL = check(f"fold.{REFUSED}", Outcome.FAILED, "Is not a notebook.")
+UNREAD = entry("una", stage(FOLD, Status.FAILED, REFUSAL), notes=("Is not a notebook.",))
+LOST = replace(entry("lou", notes=("The grader failed twice.",)), report=None)
 CLASS = (
     entry("ann", FOLDED, FLOWN),
     entry("bob", TORN, FALLEN, notes=("bob.py was graded as fold.py.",)),
