@@ -73,13 +73,9 @@ def stage_files(course: Course, stage: Stage) -> dict[str, bytes]:
     }
     if not stage.is_exam:
         texts[stage.hints_file] = course_text(course, stage.hints_file)
-    for file in stage.shown_files:
-        if file.is_file() and file != stage.figure_file:
-            texts[file] = course_text(course, file)
-    files = {course_place(course, file): text.encode() for file, text in texts.items()}
-    if stage.figure_file.is_file():
-        files[course_place(course, stage.figure_file)] = stage.figure_file.read_bytes()
-    return files
+    files = {file: text.encode() for file, text in texts.items()}
+    files |= {file: file.read_bytes() for file in stage.shown_files if file.is_file()}
+    return {course_place(course, file): data for file, data in files.items()}
 
 
 def nameless_toml(course: Course) -> str:
