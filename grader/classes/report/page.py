@@ -89,6 +89,7 @@ def class_report(
     titles = {stage.slug: stage.title for stage in assignment.stages}
     others = _unexplained(unexplained, titles, tally, hints, anonymous)
     sections = [
+        ("summary", "Summary", _summary(tally, assignment, len(skipped))),
         ("teach", "What to teach next", teach(tally, assignment, hints, moved)),
         ("misconceptions", "Misconceptions", _misconceptions(tally, hints)),
         ("unexplained", "Other failures", others),
@@ -97,7 +98,7 @@ def class_report(
         ("notes", "Notes", _notes(tally, skipped, anonymous)),
     ]
     if moved is not None and moved.fallen:
-        sections.insert(1, ("fallen", f"Fell since {text(moved.name)}", _fallen(moved, tally)))
+        sections.insert(2, ("fallen", f"Fell since {text(moved.name)}", _fallen(moved, tally)))
     if not anonymous:
         alike = similar_answers(similar, titles, lambda name: tally.links.get(name, ""))
         sections.insert(-1, ("similar", "Similar answers", alike))
@@ -105,18 +106,9 @@ def class_report(
     yield (
         f"<header><h1>{text(title)}</h1><p>{text(assignment.name)}: "
         f"{count(tally.students, 'student')}</p></header>\n"
-        '<main><div class="class" id="class">\n<nav aria-label="On this page"><ul>'
+        '<main><div class="class" id="class">\n'
     )
-    for name, heading, _ in sections:
-        yield f'<li><a href="#{name}">{heading}</a></li>'
-    yield "</ul></nav>\n"
-    for name, heading, body in (
-        ("summary", "Summary", _summary(tally, assignment, len(skipped))),
-        *sections,
-    ):
-        yield f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>\n'
-        yield from body
-        yield "</section>\n"
+    yield from _in_sections(sections)
     yield "</div>\n"
     for person in people():
         yield from _student(person, tally.students)
@@ -124,6 +116,16 @@ def class_report(
 
 
 # --- the class ---------------------------------------------------------------------------------
+
+
+def _in_sections(sections: Sequence[tuple[str, str, Iterable[str]]]) -> Iterator[str]:
+    """Links to all sections but the first, then each: its name, its heading and what it holds."""
+    links = (f'<li><a href="#{name}">{heading}</a></li>' for name, heading, _ in sections[1:])
+    yield f'<nav aria-label="On this page"><ul>{"".join(links)}</ul></nav>\n'
+    for name, heading, body in sections:
+        yield f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>\n'
+        yield from body
+        yield "</section>\n"
 
 
 def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str]:
