@@ -342,12 +342,9 @@ def test_every_stage_is_looked_at_for_secrets() -> None:
     assert any(place.startswith("hints/misconceptions/_attention.py") for place in found)
 
 
-@pytest.mark.parametrize("before", range(7))
-def test_a_line_that_students_see_is_no_secret_wherever_it_begins(
-    course: Course, before: int
-) -> None:
+def test_a_line_that_students_see_is_no_secret(course: Course) -> None:
     solution = course.stage("roughness").solution_file
-    edit(solution, "    >>> rough", f"    ({'.' * before}zqvw = 98765)\n\n    >>> rough")
+    edit(solution, "    >>> rough", "    (...zqvw = 98765)\n\n    >>> rough")
     edit(solution, "    neighb", "    zqvw = 98765\n    zqvw = 98766\n    neighb")
     found = secret_lines(course, course.stages)
     assert "zqvw = 98766" in found
