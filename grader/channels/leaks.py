@@ -144,24 +144,17 @@ def _values(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def leaks(files: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[Leak]:
     """The lines of `files` that are secret, or that contain a long secret line."""
-    places = list(secrets.values())
-    beginnings: dict[str, list[tuple[int, str]]] = {}
-    for rank, secret in enumerate(secrets):
+    beginnings: dict[str, list[str]] = {}
+    for secret in secrets:
         if len(secret) >= _DISTINCT:
-            beginnings.setdefault(secret[:_DISTINCT], []).append((rank, secret))
+            beginnings.setdefault(secret[:_DISTINCT], []).append(secret)
 
     def held_by(line: str) -> str | None:
-        """The place of the first secret in the line."""
-        if line in secrets:
-            return secrets[line]
+        """The place of a secret in the line."""
         windows = (line[i : i + _DISTINCT] for i in range(len(line) - _DISTINCT + 1))
-        held = [
-            rank
-            for window in windows
-            for rank, secret in beginnings.get(window, ())
-            if secret in line
-        ]
-        return places[min(held)] if held else None
+        long = (secret for window in windows for secret in beginnings.get(window, ()))
+        held = (secrets[secret] for secret in long if secret in line)
+        return secrets.get(line) or next(held, None)
 
     return [
         Leak(name, number, place)
