@@ -22,7 +22,7 @@ from nbgrader.utils import determine_grade, is_solution
 from traitlets import Bool
 
 from grader.classes.grading import expect_sound, with_locked_engine
-from grader.classes.late import in_utc, lateness
+from grader.classes.late import lateness, zoned
 from grader.classes.nbgrader.feedback import put_verdict
 from grader.classes.nbgrader.gradebook import FILE, keep_seed
 from grader.classes.nbgrader.grading import TIMELESS, restore_notebook, verdict_on
@@ -174,7 +174,7 @@ class LatePenalty(AssignLatePenalties):  # type: ignore[misc]
             return done
         with Gradebook(known["db_url"]) as gradebook:
             submission = gradebook.find_submission(known["assignment"], known["student"])
-            when, due = in_utc(submission.timestamp), in_utc(submission.duedate)
+            when, due = zoned(submission.timestamp), zoned(submission.duedate)
             if when is None and (due or terms.due):
                 self.log.warning("%s: %s", known["student"], TIMELESS)
             late = lateness(terms, [known["student"]], when, due)

@@ -64,7 +64,7 @@ def lateness(
     return Late(seconds, _share(assignment.late, seconds)) if seconds > 0 else None
 
 
-def in_utc(moment: datetime | None) -> datetime | None:
+def zoned(moment: datetime | None) -> datetime | None:
     """A time of nbgrader's, which has no zone, with the one that it means."""
     return moment and moment.replace(tzinfo=timezone.utc)
 

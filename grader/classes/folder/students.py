@@ -18,7 +18,7 @@ from grader.classes.folder.times import Times
 from grader.classes.folder.types import SubmissionRecord
 from grader.classes.folder.uploads import heap_upload, read_upload
 from grader.classes.folder.versions import content_of
-from grader.classes.late import in_utc
+from grader.classes.late import zoned
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.submitted import time_of
 from grader.read.files import name_in_text
@@ -91,7 +91,7 @@ def read_students(
             inside = path / assignment.name
             is_there = os.path.isdir(inside) or os.path.islink(inside)
             own = inside if is_there and is_collected else path
-            _add(found, student, shown, own, in_utc(time_of(own)) if is_collected else None)
+            _add(found, student, shown, own, zoned(time_of(own)) if is_collected else None)
         elif known and known.name and (is_link or entry.is_file()):
             before = found.get(student, Found(student, path))
             if attempts.setdefault(student, known.attempt) != known.attempt:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.classes.grading import all_graded
-from grader.classes.late import in_utc, lateness
+from grader.classes.late import lateness, zoned
 from grader.classes.nbgrader.course import CONFIG
 from grader.classes.nbgrader.feedback import (
     notebook_verdict,
@@ -292,7 +292,7 @@ class NbgraderClass:
         if found.when is None and points and (due or (terms and terms.due)):
             return None, [TIMELESS]
         if terms is not None and terms.late is not None:
-            late = lateness(terms, [found.student], in_utc(found.when), in_utc(due))
+            late = lateness(terms, [found.student], zoned(found.when), zoned(due))
             return (late.penalty(points), [f"It came {late.words}."]) if late else (None, [])
         if due is None or found.when is None or found.when <= due:
             return None, []
