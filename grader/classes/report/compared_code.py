@@ -152,9 +152,8 @@ def source_of(
         texts = _texts_of(submission, stage, files)
     whole = "\n".join(filter(None, texts))
     hides = None in texts or _hides(whole)
-    if submission.script is not None:
-        return _definitions([whole], stage, entries), hides
-    return whole if _is_short(whole) else "", hides
+    source = whole if _is_short(whole) else ""
+    return _definitions([source], stage, entries) if submission.script else source, hides
 
 
 def _hides(text: str, asked: str = "") -> bool:

@@ -310,6 +310,7 @@ def test_who_has_code_that_is_not_compared_is_named(hidden: Submission, is_unrea
 
 MANY = 60
 LARGE = {
+    "many lines of a script": Submission("", {"a.py": b"sheet\n" * 99_000}, script="a.py"),
     "many cells": Submission("", {}, cells=(ODD, *["sheet\n" * 9000] * MANY)),
     "many files that the stage imports": Submission(
         "",
