@@ -21,6 +21,7 @@ from grader.types.seed import fresh_seed
 FILE = "gradebook.db"
 _TEXT = (str,)
 _BUSY_SECONDS = 30.0  # formgrader may be writing
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - an extension is stored as a time since then
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,8 @@ def read_deadlines(root: Path, assignment: str) -> dict[str | None, datetime]:
             "WHERE a.name = ? AND s.extension IS NOT NULL",
             assignment,
         ):
-            # SQLAlchemy stores an extension as a time since 1970.
-            added = datetime.fromisoformat(extension).replace(tzinfo=None) - datetime(1970, 1, 1)  # noqa: DTZ001
-            deadlines[student] = due + added
+            more = datetime.fromisoformat(extension).replace(tzinfo=None) - _EPOCH
+            deadlines[student] = due + more
         return deadlines
 
 
