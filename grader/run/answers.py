@@ -15,6 +15,7 @@ from grader.run.failures import AnswerError, Cancelled, Crash, Timeout, Unsent
 from grader.run.heard import Heard
 from grader.run.importing import Import
 from grader.run.solutions import References
+from grader.run.sources import libraries
 from grader.run.trial_workers import TrialWorkers
 from grader.run.worker.wire import Frame
 from grader.run.workers import Interpreter, Memory, Worker
@@ -78,7 +79,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class _Block:
-    """The worker that answers one block of measured requests, and its memory before it ran code."""
+    """The worker of one block of measured requests; `born` is its memory before it ran code."""
 
     number: int
     conversation: Conversation
@@ -93,7 +94,8 @@ class WorkerAnswers(Answers):
     the import is for every stage, as that of a notebook, `close` keeps its worker as `loaded` for
     the next stage. The import may take `load_seconds`, by default the course's limit. Nothing takes
     longer than the `budget` allows. With `believes`, the worker itself reports its memory, which is
-    good enough for a picture. `worker` is used first, even if it has run something before.
+    good enough for a picture. `worker` is used first, even if it has run something before. Where
+    memory is measured, `alone` returns the import instead.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class WorkerAnswers(Answers):
         budget: Budget | None = None,
         believes: bool = False,
         worker: Worker | None = None,
+        alone: Callable[[], Import] | None = None,
     ) -> None:
         limits = importing.course.limits
         self._interpreter = interpreter
@@ -124,6 +127,7 @@ class WorkerAnswers(Answers):
         self._absent: dict[str, AnswerError] = {}
         self._aborted = False
         self._first = worker
+        self._alone = alone or (lambda: importing)
         self.loaded = loaded
 
     @property
@@ -298,12 +302,15 @@ class WorkerAnswers(Answers):
     def _start_block(self, number: int) -> _Block:
         if self._load_error is not None:
             raise self._load_error
-        request = self._import.request()
+        alone = self._alone()
+        request, names = alone.request(), libraries(alone.submission)
         conversation = self._talk(self._interpreter.start(measured=True))
         try:
+            # What a library takes is not the code's: matplotlib alone takes 100 MiB.
+            self._ask_to_import(conversation, Frame({"op": "preload", "names": names}))
             born = conversation.memory
             reply = self._ask_to_import(conversation, request)
-            self._import.absent(reply.header)
+            alone.absent(reply.header)
         except BaseException:
             conversation.end()
             raise

@@ -38,8 +38,13 @@ class Parts:
         If the stage asks for tests, it is only the cells that these need, because they run many
         times.
         """
+        is_cut = self.has_deadly_cell or stage.fixture
+        return self.alone(stage) if is_cut else self._submission
+
+    def alone(self, stage: Stage) -> Submission:
+        """The part with only the cells that a stage needs, if it is known which these are."""
         submission = self._submission
-        if submission.cells is None or not (self.has_deadly_cell or stage.fixture):
+        if submission.cells is None:
             return submission
         names = None
         if len(submission.cells) <= _CELLS_CAP:

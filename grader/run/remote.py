@@ -65,9 +65,9 @@ class RemoteSubmission:
 
         After the block, `usage.peak` is the most bytes at once and `usage.held` what was left at
         its end. A separate process answers the calls, and the kernel reports how much memory it has
-        needed since it was forked, including its code and the arguments. Make modules inside the
-        block. If the kernel reports nothing, the tensors are counted in the learner's process,
-        which may lie. Pass it tensors on the CPU.
+        needed since it was forked, including its code and the arguments, but no libraries. Make
+        modules inside the block. If the kernel reports nothing, the tensors are counted in the
+        learner's process, which may lie. Pass it tensors on the CPU.
         """
         return self._stage.measured()
 

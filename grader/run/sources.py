@@ -8,6 +8,12 @@ from collections.abc import Iterator
 from grader.types.course import Stage
 from grader.types.submission import EXERCISES, Submission
 
+_IMPORTS = re.compile(
+    r"(?:^|;)[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+)?import\b[ \t]*(?:\(([\w.,\s]*)|([\w., \t]*))",
+    re.MULTILINE,
+)
+_MOST_LIBRARIES = 200
+
 
 def stage_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
     """Names and texts of the sources that may define a stage; among cells the last one wins."""
@@ -31,6 +37,21 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
         return
     for name, data in submission.files.items():
         yield name, _text(data)
+
+
+def libraries(submission: Submission) -> list[str]:
+    """The modules that the sources may import, by their full names, but for the submission's own.
+
+    After `from a import b` it is both `a` and `a.b`. Some of them need not exist.
+    """
+    own = {name.partition("/")[0].removesuffix(".py") for name in submission.files}
+    found: dict[str, None] = {}
+    for _, text in all_sources(submission):
+        for module, in_brackets, names in _IMPORTS.findall(text):
+            parts = [part.split()[0] for part in (in_brackets or names).split(",") if part.strip()]
+            inside = [f"{module}.{part}" for part in parts]
+            found |= dict.fromkeys([module, *inside] if module else parts)
+    return [name for name in found if name.partition(".")[0] not in own][:_MOST_LIBRARIES]
 
 
 def definition(name: str) -> re.Pattern[str]:

@@ -204,6 +204,12 @@ class SubmissionRuns:
         if keeps:
             loaded, self._loaded = self._loaded, None
         importing = Import(self._course, stage, part, tuple(answered), only_definitions, keeps)
+
+        def alone() -> Import:
+            if not is_whole:
+                return importing
+            return replace(importing, submission=self._parts.alone(stage), for_every_stage=False)
+
         try:
             answers = WorkerAnswers(
                 self.interpreter,
@@ -212,6 +218,7 @@ class SubmissionRuns:
                 loaded=loaded,
                 load_seconds=self._load_seconds,
                 budget=self.budget,
+                alone=alone,
             )
             self._answers = answers
             if self._cancelled:

@@ -52,6 +52,15 @@ import torch
 hoard = torch.zeros(400 << 18)
 empty = torch.empty
 """,
+    "a library that it lets go": """
+import gc, sys
+import matplotlib.pyplot
+for name in list(sys.modules):
+    if name.split(".")[0] in ("matplotlib", "PIL", "pyparsing"): vars(sys.modules.pop(name)).clear()
+gc.unfreeze()
+gc.collect()
+""",
+    "a library that it only names": "if False:\n    import matplotlib.pyplot\n",
 }
 # A wrong answer, and the check that must see it whatever it says.
 WHOLE_MATRIX = ("flash", "plain", "memory")
@@ -105,6 +114,14 @@ def test_a_process_that_names_itself_two_lines_is_measured_all_the_same(
     renames = "import ctypes\nctypes.CDLL(None).prctl(15, b'a\\rb', 0, 0, 0)\n"
     source = renames + COURSE.stage("flash").solution_file.read_text("utf-8")
     assert {*endings(interpreter, "flash", source, "memory")} == {Ending.PASSED}
+
+
+def test_a_library_of_right_code_does_not_count(interpreter: Interpreter) -> None:
+    source = COURSE.stage("need_weights").solution_file.read_text("utf-8")
+    plots = "import torch; import matplotlib.pyplot as plt\n"
+    assert {*endings(interpreter, "need_weights", plots + source, "nothing_left")} == {
+        Ending.PASSED
+    }
 
 
 IN_PLACE = """
