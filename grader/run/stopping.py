@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _PATIENCE = 4  # how many times longer by the clock, for code that waits
+_BETWEEN = 1.0  # seconds
 _MOST_OF_IT = 0.8  # share of the seconds: no code has a core all the time
 
 
@@ -37,7 +38,8 @@ def stopped_after(seconds: float) -> Iterator[None]:
     began, used = time.monotonic(), time.process_time()
     left, again = signal.setitimer(signal.ITIMER_REAL, 0)
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 4)  # fires again if the code goes on
+    # It fires again if the code goes on, but not while the first Stopped is put into words.
+    signal.setitimer(signal.ITIMER_REAL, seconds, max(seconds / 4, _BETWEEN))
     try:
         yield
     finally:
