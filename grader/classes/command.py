@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--why",
         metavar="STUDENT",
         help="show how a student's points came about, and write a page for the student; add a "
-        "stage for all reasons, such as --why ann softmax",
+        "stage for the numbers, such as --why ann softmax",
     )
     what.add_argument(
         "--requests",

@@ -6,29 +6,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from grader.classes.folder.types import LedgerEntry
+from grader.classes.why.inputs import inputs
 from grader.engine import Engine, Request
 from grader.judge.verdict import judge
 from grader.learning.repro.reproduced import find_failure, written
+from grader.read.stubs import read_stub
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
 from grader.types.text import safe
 
-PRESENT = "The lines of torch come from the present version, not from the stored one."
+PRESENT = (
+    "The lines of torch and their numbers come from the present version, not from the stored one."
+)
+_DRAWS = "torch.Generator()"  # in lines that draw some numbers instead of writing them out
 
 
 @dataclass(frozen=True)
 class Failure:
     """A failing check without the kit: plain `lines`, or `why_not` if there are none.
 
-    `is_notebook` says that the lines are for a notebook, not a folder of files.
+    `inputs` are the names and the numbers of what the student's code was given, unless the lines
+    have all of them. `is_notebook` says that the lines are for a notebook, not a folder of files.
     """
 
     slug: str
     check: str = ""
     lines: str = ""
     why_not: str = ""
+    inputs: tuple[tuple[str, str], ...] = ()
     is_notebook: bool = False
 
 
@@ -110,9 +117,10 @@ def _failures(
                 raise
             yield Failure(stage.slug, why_not=safe(str(error)))
             continue
+        given = tuple(inputs(fact, read_stub(stage)))
         failure = Failure(stage.slug, check.id, is_notebook=is_notebook)
         try:
             lines = safe(written(stage, request.submission, check, fact, request.seed))
-            yield replace(failure, lines=lines)
+            yield replace(failure, lines=lines, inputs=given if _DRAWS in lines else ())
         except KitError as error:
-            yield replace(failure, why_not=safe(str(error)))
+            yield replace(failure, why_not=safe(str(error)), inputs=given)

@@ -11,7 +11,7 @@ from grader.classes.report.student import LONG_NAME, Person, about_student, mome
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import with_changes
 
-_MOST = {"lines": 1000, "letters": 50_000}  # of the lines that show a failure
+_MOST = {"lines": 1000, "letters": 50_000}  # of an input, or of the lines that show a failure
 
 
 def answer_page(title: str, answer: Answer, late: Late | None = None) -> Iterator[str]:
@@ -47,3 +47,6 @@ def _failure(failure: Failure) -> Iterator[str]:
     else:
         where = "in a cell below yours" if failure.is_notebook else "in the folder of your files"
         yield f"<p>Run these lines {where}:</p>{verbatim(failure.lines, **_MOST, style='code')}"
+    for name, numbers in failure.inputs:
+        shown = verbatim(numbers, **_MOST, style="code")
+        yield f"<details><summary>The numbers of {text(name)}</summary>{shown}</details>"

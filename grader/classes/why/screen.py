@@ -15,6 +15,7 @@ from grader.show.screen import MARGIN, Page, count, framed, screen
 from grader.types.report import Report, Status
 
 _DIGEST = 12  # letters of a version
+_LINES = 40  # of an input's numbers
 _NAME, _REASON = 60, 500  # cells of a name, of a reason
 
 
@@ -61,7 +62,17 @@ def overview(page: Page, report: Report, command: str) -> Iterator[Text]:
 
 @screen
 def failure_screen(page: Page, failure: Failure) -> Iterator[Text]:
-    """What to do with the lines below, which show a failure without the kit."""
+    """The numbers that went into a failing check, above the lines that show it without the kit."""
+    if failure.inputs:
+        yield from page.sentence(f"What {page.word(failure.check)} gave to the code:")
+    for name, numbers in failure.inputs:
+        yield from page.wrap(Text(page.word(name), "bold"), MARGIN + 2)
+        lines, left = page.verbatim(numbers, MARGIN + 2, limit=_LINES)
+        yield from lines
+        if left:
+            yield Text(" " * (MARGIN + 2) + f"{page.glyphs.more} {count(left, 'more line')}")
+    if failure.inputs:
+        yield Text()
     if failure.why_not:
         yield from page.sentence(f"There are no lines to run: {page.word(failure.why_not)}.")
         return
