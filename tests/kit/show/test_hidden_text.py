@@ -155,7 +155,7 @@ def _cells(letter: str) -> str:
 def failure(letter: str) -> Failure:
     """A failing check whose every text has the letter in it."""
     word = f"a{letter}b"
-    return Failure(word, word, why_not=word)
+    return Failure(word, word, why_not=word, inputs=((word, word),))
 
 
 def decision(letter: str) -> Decision:
