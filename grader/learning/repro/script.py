@@ -74,7 +74,7 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
     if not exchanges:
         stage = check.id.partition(".")[0]
         raise KitError(f"{check.id}: the code answered no call: `grade {stage}` says why")
-    calls = [at for at, exchange in enumerate(exchanges) if _is_call(exchange)]
+    calls = [at for at, exchange in enumerate(exchanges) if is_call(exchange)]
     is_of_one = check.way.partition(", ")[0] in _OF_ONE_ANSWER or check.way.find("Error") >= 0
     kept = calls[-1:] if is_of_one and len(calls) > _CALLS else calls[-2 * _CALLS :]
     numbers = {_call(exchanges[at]) for at in kept}
@@ -82,9 +82,9 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
     for at, exchange in enumerate(exchanges):
         header = exchange.request.header
         is_backward = header["op"] == "backward"
-        if at in kept or (header["call"] in numbers if is_backward else not _is_call(exchange)):
+        if at in kept or (header["call"] in numbers if is_backward else not is_call(exchange)):
             wanted.append(exchange)
-    used = {_object(exchange) for exchange in wanted if _is_call(exchange)}
+    used = {_object(exchange) for exchange in wanted if is_call(exchange)}
     is_about_objects = not calls or _object(exchanges[-1]) not in (*used, None)
     return [
         exchange
@@ -93,7 +93,7 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
     ]
 
 
-def _is_call(exchange: Exchange) -> bool:
+def is_call(exchange: Exchange) -> bool:
     """Whether a function or a module's forward is called, and not a class or another method."""
     request = exchange.request
     is_call = request.header["op"] == "call" and "method" not in request.target

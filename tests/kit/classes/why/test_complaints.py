@@ -204,12 +204,15 @@ def test_the_lines_of_torch_show_the_failure_and_the_page_tells_no_check(
     assert grade_class(ROOT, out, "--why", "ann", "softmax.sums") == 0
     shown = capfd.readouterr().out
     assert "return torch.softmax(scores, dim=-1) + 1e-3" in shown and "seed 5" in shown
+    # The lines draw the numbers of this input, so they stand above, as they do on the page.
+    numbers = shown.partition("What softmax.sums gave to the code:")[2]
+    assert "scores [2 x 3 x 4 x 5]" in numbers and "tensor([[[[" in numbers
     lines = shown[shown.index("# softmax.sums: ") :].partition("\n  Regraded just now")[0]
     done = run_python("-c", lines, cwd=submissions / "ann")
     assert "tensor([[[[" in done.stdout and not done.stderr
     page = (out / "why" / "softmax" / "ann.html").read_text("utf-8")
     assert "&lt;b&gt;mine" in page or "from softmax import" in page
-    assert "<b>mine" not in page and "expected" in page
+    assert "<b>mine" not in page and "expected" in page and "The numbers of scores" in page
     for kind in ("tests/checks/test_softmax.py", "solutions/softmax.py"):
         code = {line.strip() for line in (ROOT / kind).read_text("utf-8").splitlines()}
         assert not [line for line in code if len(line) > 30 and line in page], kind
