@@ -303,7 +303,7 @@ class WorkerAnswers(Answers):
         if self._load_error is not None:
             raise self._load_error
         alone = self._alone()
-        request, names = alone.request(), libraries(alone.submission)
+        request, names = alone.request(), libraries(alone.submission, alone.stage)
         conversation = self._talk(self._interpreter.start(measured=True))
         try:
             # What a library takes is not the code's: matplotlib alone takes 100 MiB.

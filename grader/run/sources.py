@@ -39,19 +39,28 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
         yield name, _text(data)
 
 
-def libraries(submission: Submission) -> list[str]:
-    """The modules that the sources may import, by their full names, but for the submission's own.
+def libraries(submission: Submission, stage: Stage) -> list[str]:
+    """The modules that a stage's code may import, by their full names, but for the submission's.
 
     After `from a import b` it is both `a` and `a.b`. Some of them need not exist.
     """
-    own = {name.partition("/")[0].removesuffix(".py") for name in submission.files}
+    unread = {name: _text(data) for name, data in submission.files.items()}
+    own = {_root(name) for name in unread}
     found: dict[str, None] = {}
-    for _, text in all_sources(submission):
+    pending = [text for _, text in stage_sources(submission, stage)]
+    for text in pending:
         for module, in_brackets, names in _IMPORTS.findall(text):
             parts = [part.split()[0] for part in (in_brackets or names).split(",") if part.strip()]
             inside = [f"{module}.{part}" for part in parts]
             found |= dict.fromkeys([module, *inside] if module else parts)
+        roots = {name.partition(".")[0] for name in found}
+        pending += [unread.pop(name) for name in list(unread) if _root(name) in roots]
     return [name for name in found if name.partition(".")[0] not in own][:_MOST_LIBRARIES]
+
+
+def _root(file: str) -> str:
+    """The module that a file of a folder belongs to, without the modules inside."""
+    return file.partition("/")[0].removesuffix(".py")
 
 
 def definition(name: str) -> re.Pattern[str]:

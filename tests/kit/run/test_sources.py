@@ -6,6 +6,7 @@ import pytest
 
 from grader.run.sources import libraries
 from grader.types.submission import Submission
+from tests.kit.support.checkout import TINY
 
 
 @pytest.mark.parametrize(
@@ -17,11 +18,24 @@ from grader.types.submission import Submission
             "torch.Tensor torch.nn",
         ),
         ("from math import *\nfrom . import a\nfrom .b import c\nimport d\ne = 1", "d math"),
-        ("import softmax, other\nfrom helpers.deep import f\nimportant = 1", ""),
+        ("import smooth\nfrom helpers.deep import f\nimportant = 1", "csv json"),
         ("x = 1  # import nothing\ny = 'from a import b'\nimport\nfrom", ""),
     ],
 )
-def test_the_libraries_of_a_submission_are_all_that_it_may_import(text: str, named: str) -> None:
-    files = {"softmax.py": text.encode(), "other.py": b"", "helpers/deep.py": b""}
-    assert sorted({*libraries(Submission("x", files))} - {"torch"}) == named.split()
-    assert len(libraries(Submission("x", {}, cells=(text,) * 500 + ("import a",)))) <= 200
+def test_the_libraries_of_a_stage_are_all_that_its_code_may_import(text: str, named: str) -> None:
+    stage = TINY.stages[0]
+    others = {
+        "smooth.py": b"import csv",
+        "helpers/deep.py": b"import json",
+        "plots.py": b"import x",
+    }
+    files = {stage.file_name: text.encode(), **others}
+    assert sorted({*libraries(Submission("x", files), stage)} - {"torch"}) == named.split()
+
+
+def test_the_libraries_of_a_notebook_are_those_of_all_its_cells() -> None:
+    cells = ("import b", "%%time\nimport a", *(f"import c{n}" for n in range(500)))
+    found = libraries(Submission("x", {}, cells=cells), TINY.stages[0])
+    assert len(found) == 200
+    found = libraries(Submission("x", {}, cells=cells[:2]), TINY.stages[0])
+    assert found == ["a", "b"]
