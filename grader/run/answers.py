@@ -94,8 +94,8 @@ class WorkerAnswers(Answers):
     the import is for every stage, as that of a notebook, `close` keeps its worker as `loaded` for
     the next stage. The import may take `load_seconds`, by default the course's limit. Nothing takes
     longer than the `budget` allows. With `believes`, the worker itself reports its memory, which is
-    good enough for a picture. `worker` is used first, even if it has run something before. Where
-    memory is measured, `alone` returns the import instead.
+    good enough for a picture. `worker` is used first, even if it has run something before.
+    `alone` returns the import for the workers whose memory is measured.
     """
 
     def __init__(

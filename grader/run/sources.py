@@ -7,11 +7,8 @@ from collections.abc import Iterator
 
 from grader.types.course import Stage
 from grader.types.submission import EXERCISES, Submission
+from grader.types.text import imported_modules
 
-_IMPORTS = re.compile(
-    r"(?:^|;)[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+)?import\b[ \t]*(?:\(([\w.,\s]*)|([\w., \t]*))",
-    re.MULTILINE,
-)
 _MOST_LIBRARIES = 200
 
 
@@ -40,19 +37,13 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
 
 
 def libraries(submission: Submission, stage: Stage) -> list[str]:
-    """The modules that a stage's code may import, by their full names, but for the submission's.
-
-    After `from a import b` it is both `a` and `a.b`. Some of them need not exist.
-    """
+    """The modules that a stage's code may import, by their full names, but for the submission's."""
     unread = {name: _text(data) for name, data in submission.files.items()}
     own = {_root(name) for name in unread}
     found: dict[str, None] = {}
     pending = [text for _, text in stage_sources(submission, stage)]
     for text in pending:
-        for module, in_brackets, names in _IMPORTS.findall(text):
-            parts = [part.split()[0] for part in (in_brackets or names).split(",") if part.strip()]
-            inside = [f"{module}.{part}" for part in parts]
-            found |= dict.fromkeys([module, *inside] if module else parts)
+        found |= dict.fromkeys(imported_modules(text))
         roots = {name.partition(".")[0] for name in found}
         pending += [unread.pop(name) for name in list(unread) if _root(name) in roots]
     return [name for name in found if name.partition(".")[0] not in own][:_MOST_LIBRARIES]

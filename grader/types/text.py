@@ -28,7 +28,10 @@ class _Escapes(dict[int, str]):
         return self[code]
 
 
-_IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
+_IMPORTS = re.compile(
+    r"(?:^|;)[ \t]*(?:from[ \t]+(\w[\w.]*)[ \t]+)?import\b[ \t]*(?:\(([\w.,\s]*)|([\w., \t]*))",
+    re.MULTILINE,
+)
 _UNLOADED = re.compile(
     r"There is no file |[^\n]* "
     r"(cannot be imported(?: because of \w+\.py)?\.|is not defined: a cell of |does not define )"
@@ -112,8 +115,16 @@ def is_of_warnings(text: str) -> bool:
 
 
 def imported_modules(source: str) -> list[str]:
-    """The top-level name of each module that Python source seems to import; nothing is parsed."""
-    return _IMPORTED.findall(source)
+    """The full names of the modules that Python source may import; nothing is parsed.
+
+    After `from a import b` these are `a` and `a.b`, of which the latter need not be a module.
+    """
+    found: dict[str, None] = {}
+    for module, in_brackets, names in _IMPORTS.findall(source):
+        parts = [part.split()[0] for part in (in_brackets or names).split(",") if part.strip()]
+        inside = [f"{module}.{part}" for part in parts]
+        found |= dict.fromkeys([module, *inside] if module else parts)
+    return list(found)
 
 
 def what_it_did(output: str) -> str:

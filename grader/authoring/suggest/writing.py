@@ -34,10 +34,8 @@ class _Writer:
 
     def __init__(self, id: str, entry: str, mutant: Mutant, sources: Mapping[str, str]) -> None:
         self._id = id
-        self._own = (
-            entry,
-            mutant.where.partition(".")[0],
-        )  # what has a copy for this mistake alone
+        # What has a copy for this mistake alone.
+        self._own = entry, mutant.where.partition(".")[0]
         self._sources = sources
         self._defined, self._imported = _names(mutant.source)
         self._imports: dict[str, None] = {}

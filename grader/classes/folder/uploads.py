@@ -114,7 +114,7 @@ def _with_notes(upload: Upload, notes: Sequence[str]) -> Upload:
 
 
 def _left_out(names: Sequence[str], why: str) -> list[str]:
-    """A sentence that these files, of which it names the first, were not graded, and why."""
+    """A sentence about files that were not graded: it names the first, and says why."""
     named = listed([safe_line(name[:_NAME_SHOWN]) for name in names], most=1)
     return [f"{named} {'were' if names[1:] else 'was'} not graded: {why}."] if names else []
 

@@ -186,7 +186,8 @@ def _texts_of(submission: Submission, stage: Stage, files: Set[str]) -> list[str
     for name in found:
         text = _text_of_file(submission.files.get(name, b""))
         texts.append(text)
-        for module in imported_modules(text or ""):
+        roots = dict.fromkeys(each.partition(".")[0] for each in imported_modules(text or ""))
+        for module in roots:
             found += (each for each in modules.pop(module, ()) if each not in {*files, *found})
     return texts
 

@@ -132,4 +132,4 @@ def test_warnings_are_told_from_what_the_code_prints(text: str, expected: bool) 
 
 def test_imported_modules_are_found_in_code_that_no_parser_reads() -> None:
     source = "import os.path\n  from torch.nn import functional\nimport a, b\nx = 'import c'\n(("
-    assert imported_modules(source) == ["os", "torch", "a"]
+    assert imported_modules(source) == ["os.path", "torch.nn", "torch.nn.functional", "a", "b"]

@@ -277,7 +277,7 @@ def test_everybody_gets_the_points_that_are_due_and_a_page(
     made: Class, graded: Callable[[Class], None]
 ) -> None:
     """Pages take long: only some students get one."""
-    shutil.copy(made.course.parent / "gradebook.db", made.course)  # nobody is graded in it
+    shutil.copy(made.course.parent / "gradebook.db", made.course)  # without grades
     shutil.rmtree(made.course / "autograded", ignore_errors=True)
     due: dict[str, float] = made.due  # type: ignore[attr-defined]
     graded(made)
