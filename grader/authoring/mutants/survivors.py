@@ -1,6 +1,6 @@
 """Runs the mutants of every solution against the stage's checks: which changes would pass?
 
-The checks are collected once. Each mutant runs in a fork of that process, which already knows the
+The checks are collected once. The mutants run in forks of that process, which already knows the
 checks' requests and the solution's answers. So a mutant costs little more than the calls that
 reveal it.
 """
@@ -13,9 +13,9 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.authoring.mutants.forks import Bounds, in_forks
@@ -55,6 +55,7 @@ SEED = 1
 _LEAST_SECONDS = 2.0  # of CPU time
 _SLOWER = 5  # a mutant may take this many times the solution's time
 _OVERHEAD = 0.001  # seconds of each case beside its calls
+_IN_A_FORK = 100  # mutants
 _WITNESSES = 3  # the fewest witnesses of a check, if it catches that many
 
 _Job = TypeVar("_Job", bound=Mutant | Misconception)
@@ -107,6 +108,7 @@ class _Outcome:
     cases: dict[str, str] = field(default_factory=dict)
     wrong: dict[str, tuple[int, ...]] = field(default_factory=dict)
     lost: Fate | None = None  # why there is no result
+    is_sure: bool = True  # nothing that ran before in the same process can have changed it
 
 
 @dataclass(eq=False)
@@ -163,7 +165,7 @@ class _Trials:
         escapes = tuple(self._escapes()) if self._is_done else ()
         problems = list(self._problems)
         if self._is_done:
-            problems += [*self._passing_problems(), *self._record_problems()]
+            problems += self._record_problems()
             problems += self._overlap_problems(needs)
         slug, count = self._stage.slug, len(self._mutants)
         return StageTrials(slug, count, trials, needs, escapes, tuple(problems), self._skipped)
@@ -194,13 +196,16 @@ class _Trials:
         return self._checks.facts(self._stage, remote, SEED, "cpu", cases)
 
     def _try_all(self) -> None:
-        """Run all mutants and misconceptions."""
+        """Run all mutants, and of the misconceptions those that a record names.
+
+        That the others are caught is what `grade verify` proves.
+        """
         work = self._every_check if self._needed else self._first_check
         for mutant, outcome in self._forked(self._mutants, work):
             self._outcomes[mutant.id] = outcome
-            self._telling.update((mutant.where, case) for case in outcome.cases.values())
             self._progress(self._stage.slug, len(self._outcomes), len(self._mutants))
-        for mistake, outcome in self._forked(self._mistakes, work):
+        mistakes = [one for one in self._mistakes if self._needed or one.id in self._witnessed]
+        for mistake, outcome in self._forked(mistakes, work):
             self._outcomes[mistake.id] = outcome
 
     def _find_blunt_checks(self) -> None:
@@ -210,28 +215,51 @@ class _Trials:
         """
         sharp = {check for outcome in self._outcomes.values() for check in outcome.wrong}
         left = {case.check for case in self._cases.values()} - sharp
-        jobs: Iterator[Mutant | Misconception] = chain(self._mistakes, self._mutants)
 
         def work(job: Mutant | Misconception) -> _Outcome:
-            return self._outcome(job, [case for case in self._cases.values() if case.check in left])
+            cases = [case for case in self._cases.values() if case.check in left]
+            return self._outcome(job, cases)
 
-        with closing(self._forked(takewhile(lambda _: left, jobs), work)) as tried:
-            for _, outcome in tried:
-                left.difference_update(outcome.wrong)
+        jobs: tuple[Mutant | Misconception, ...] = (*self._mistakes, *self._mutants)
+        with closing(self._forked(jobs, work)) as tried:
+            while left and (found := next(tried, None)):
+                left.difference_update(found[1].wrong)
         for check in sorted(left):
             place = check_place(self._stage, check)
             what = f"{check} catches no mutant and no misconception"
             self._problems.append(f"{place}: {what}: sharpen or remove it")
 
     def _forked(
-        self, jobs: Iterable[_Job], work: Callable[[_Job], _Outcome]
+        self, jobs: Sequence[_Job], work: Callable[[_Job], _Outcome]
     ) -> Generator[tuple[_Job, _Outcome], None, None]:
-        """Each job with its outcome."""
-        with closing(in_forks(jobs, work, self._bounds, lanes=self._lanes)) as forks:
-            for job, result in forks:
-                yield job, _Outcome(lost=result) if isinstance(result, Fate) else result
+        """Each job with its outcome.
+
+        A fork does many jobs. If one before may have changed what a job does, it runs again in a
+        fork of its own.
+        """
+
+        def proven(job: _Job) -> _Outcome:
+            outcome = work(job)
+            return replace(outcome, is_sure=self._is_caught_here(outcome))
+
+        unsure: list[_Job] = []
+        for most, some, do in ((_IN_A_FORK, jobs, proven), (1, unsure, work)):
+            forks = in_forks(some, do, self._bounds, lanes=self._lanes, most=most)
+            with closing(forks):
+                for job, result in forks:
+                    outcome = _Outcome(lost=result) if isinstance(result, Fate) else result
+                    if outcome.is_sure:
+                        yield job, outcome
+                    else:
+                        unsure.append(job)
 
     # The following methods run in a fork.
+
+    def _is_caught_here(self, outcome: _Outcome) -> bool:
+        """Whether the solution passes in this process what the mutant has just failed."""
+        again = [self._cases[case] for case in outcome.cases.values()]
+        facts = self._facts(self._find, again)
+        return bool(again) and all(fact.ending is Ending.PASSED for fact in facts)
 
     def _first_check(self, job: Mutant | Misconception) -> _Outcome:
         """A failing case of each check that records the job as a witness, else the first failure.
@@ -245,7 +273,9 @@ class _Trials:
         order = sorted(
             cases, key=lambda case: self._seconds[case.id] / (1 + self._telling[where, case.id])
         )
-        return found if found.cases else self._outcome(job, order, most=1)
+        found = found if found.cases else self._outcome(job, order, most=1)
+        self._telling.update((where, case) for case in found.cases.values())
+        return found
 
     def _every_check(self, job: Mutant | Misconception) -> _Outcome:
         """A failing case of every check that fails."""
@@ -257,29 +287,38 @@ class _Trials:
         """A failing case of each check, or of the first `most` that fail."""
         found = _Outcome()
         left = (case for case in cases if case.check not in found.cases)
-        facts = self._facts(self._implementation(job), left)
-        for fact in islice((fact for fact in facts if fact.ending not in FINE), most):
-            found.cases[fact.case.check] = fact.case.id
-            if fact.has_judged:
-                found.wrong[fact.case.check] = tuple(fact.lines)
+        with self._implementation(job) as find:
+            facts = self._facts(find, left)
+            for fact in islice((fact for fact in facts if fact.ending not in FINE), most):
+                found.cases[fact.case.check] = fact.case.id
+                if fact.has_judged:
+                    found.wrong[fact.case.check] = tuple(fact.lines)
         return found
 
-    def _implementation(self, job: Mutant | Misconception) -> Callable[[str], Any]:
+    @contextmanager
+    def _implementation(self, job: Mutant | Misconception) -> Iterator[Callable[[str], Any]]:
         """A function that finds the entry points of the mutant or the misconception."""
         if isinstance(job, Misconception):
-            return job.among(self._find)
+            yield job.among(self._find)
+            return
+
+        def find(name: str) -> Any:
+            if broken is not None:
+                raise broken  # for each check that needs it
+            return getattr(module, name)
+
+        broken: BaseException | None = None
+        sys.modules.pop(self._stage.slug, None)  # the solution's
+        loader = Loader({self._stage.file_name: job.source.encode()}, {})
+        loader.install()
         try:
-            del sys.modules[self._stage.slug]  # the solution's
-            Loader({self._stage.file_name: job.source.encode()}, {}).install()
             module = importlib.import_module(self._stage.slug)
-        except BaseException as error:  # noqa: BLE001 - raised again for each check that needs it
+        except BaseException as error:  # noqa: BLE001 - a mutant may raise anything
             broken = error
-
-            def find(name: str) -> Any:
-                raise broken
-
-            return find
-        return lambda name: getattr(module, name)
+        try:
+            yield find
+        finally:
+            loader.remove()
 
     # The following methods evaluate the outcomes.
 
@@ -314,19 +353,11 @@ class _Trials:
         for check, overlap in self._records.overlaps.items():
             if check not in checks:
                 yield f"{place}: overlaps: there is no check '{check}'{close_to(check, checks)}"
+            jobs = {job.id for job in self._jobs}
             for witness in overlap.catches:
-                if witness not in self._outcomes:
+                if witness not in jobs:
                     what = f"'{witness}' is no mutant and no misconception"
                     yield f"{place}: overlaps.{check}: {what}: --needed prints what to write"
-
-    def _passing_problems(self) -> Iterator[str]:
-        """Messages about misconceptions that no check catches."""
-        place = self._stage.place(self._stage.misconceptions_file)
-        for mistake in self._mistakes:
-            outcome = self._outcomes[mistake.id]
-            if not outcome.cases and outcome.lost is None:
-                what = f"the misconception {mistake.id} passes every check"
-                yield f"{place}: {what}: sharpen a check, or remove it"
 
     def _escapes(self) -> Iterator[Escape]:
         """Witnesses that their check, if it runs at all, no longer catches."""
