@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -368,25 +368,94 @@ def flash_mask_added(got: Tensor, expected: Tensor, call: _Call) -> bool:
     return any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in ways)
 
 
-def _in_blocks(scores: Tensor, v: Tensor) -> Iterator[tuple[list[Tensor], Tensor]]:
-    """What blocks of keys give if a sum, or both, is not brought to the new largest score.
+def _from_blocks(
+    got: Tensor,
+    expected: Tensor,
+    call: _Call,
+    ways: Callable[[Tensor, Tensor, int], Iterable[Tensor]],
+) -> bool:
+    """Whether one of the `ways` gives the result, with blocks of some number of keys.
 
-    Beside it what they give if all that is mixed so far is divided in every block.
+    A way gets the scores, (B, H, Tq, Tk), the values and the number. For speed, a few of the wrong
+    queries show first which numbers are worth a try.
     """
-    for block in (size for size in _BLOCKS if size < v.shape[2]):
-        largest = torch.full_like(scores[..., :1], -math.inf)
-        total = total_kept = torch.zeros_like(largest)
-        mixed = mixed_kept = divided = torch.zeros_like(scores[..., :1] * v[:, :, :1])
-        for part, values in zip(scores.split(block, -1), v.double().split(block, 2), strict=True):
-            best = torch.maximum(largest, part.amax(-1, keepdim=True))
-            safe = best.masked_fill(best.isneginf(), 0.0)
-            powers, shrink = torch.exp(part - safe), torch.exp(largest - safe)
-            more, sums = powers @ values, powers.sum(-1, keepdim=True)
-            total, total_kept = total * shrink + sums, total_kept + sums
-            mixed, mixed_kept, largest = mixed * shrink + more, mixed_kept + more, best
-            divided = (divided * shrink + more) / total.masked_fill(total == 0, 1.0)
-        pairs = (mixed_kept, total), (mixed, total_kept), (mixed_kept, total_kept)
-        yield [above / below.masked_fill(below == 0, 1.0) for above, below in pairs], divided
+    scores = call.scores
+    v = call.v.double().expand(*scores.shape[:2], -1, -1)
+    few = _wrong_rows(got, expected)
+    for size in (size for size in _BLOCKS if size < v.shape[2]):
+        few_ways = ways(scores[few][:, None, None], v[few[:2]][:, None], size)
+        of_few = any(_close(got[few], each[:, 0, 0]) for each in few_ways)
+        if of_few and any(_close(got, each) for each in ways(scores, v, size)):
+            return True
+    return False
+
+
+def _wrong_rows(got: Tensor, expected: Tensor) -> tuple[Tensor, ...]:
+    """Where a few of the wrong rows are, the last axis aside."""
+    wrong = ~torch.isclose(got, expected, 1e-3, 1e-5).all(-1)
+    return wrong.nonzero()[:4].unbind(-1)
+
+
+def _close(got: Tensor, other: Tensor) -> bool:
+    return torch.allclose(got.double(), other, 1e-3, 1e-5)
+
+
+def _split(scores: Tensor, v: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """The scores of N blocks, (B, H, Tq, N, size), and their values, (B, H, N, size, d_k)."""
+    more = -v.shape[2] % size
+    blocks = F.pad(scores, (0, more), value=-math.inf).unflatten(-1, (-1, size))
+    return blocks, F.pad(v, (0, 0, 0, more)).unflatten(2, (-1, size))
+
+
+class _Sums(NamedTuple):
+    """What every block adds, beside the largest score so far: (B, H, Tq, N) and (B, H, Tq, N, d_k).
+
+    `shrinks` brings each to the largest score of all.
+    """
+
+    largest: Tensor
+    shrinks: Tensor
+    powers: Tensor
+    mixed: Tensor
+
+
+def _sums(scores: Tensor, v: Tensor, size: int) -> _Sums:
+    blocks, values = _split(scores, v, size)
+    largest = blocks.amax(-1).cummax(-1).values
+    safe = largest.masked_fill(largest.isneginf(), 0.0)
+    powers = torch.exp(blocks - safe[..., None])
+    mixed = torch.einsum("bhqns,bhnsd->bhqnd", powers, values)
+    return _Sums(largest, torch.exp(largest - safe[..., -1:]), powers.sum(-1), mixed)
+
+
+def _not_rescaled(scores: Tensor, v: Tensor, size: int) -> Iterator[Tensor]:
+    """A sum, or both, is not brought to the new largest score."""
+    _, shrinks, powers, mixed = _sums(scores, v, size)
+    total, total_kept = (powers * shrinks).sum(-1), powers.sum(-1)
+    above, above_kept = (mixed * shrinks[..., None]).sum(-2), mixed.sum(-2)
+    for each, below in (above_kept, total), (above, total_kept), (above_kept, total_kept):
+        yield each / below.masked_fill(below == 0, 1.0)[..., None]
+
+
+def _divided_in_each(scores: Tensor, v: Tensor, size: int) -> Iterator[Tensor]:
+    """Each block divides: by a sum of its own, or all that is mixed so far by the sum so far."""
+    blocks, values = _split(scores, v, size)
+    weights = torch.softmax(blocks, -1).nan_to_num()
+    added = torch.einsum("bhqns,bhnsd->bhqd", weights, values)
+    yield added
+    yield added / blocks.shape[3]
+    largest, shrinks, powers, mixed = _sums(scores, v, size)
+    sums = torch.logcumsumexp(powers.log() + largest, -1) - largest  # their logarithms, so far
+    sums = sums.nan_to_num(0.0, neginf=0.0)  # nothing seen so far: divided by 1
+    after = sums.flip(-1).cumsum(-1).flip(-1)
+    yield (mixed * (shrinks * torch.exp(-after))[..., None]).sum(-2)
+
+
+def _without_the_last(scores: Tensor, v: Tensor, size: int) -> Iterator[Tensor]:
+    """The keys that do not fill a block are left out."""
+    end = v.shape[2] - v.shape[2] % size
+    if end < v.shape[2]:
+        yield torch.softmax(scores[..., :end], -1).nan_to_num() @ v[:, :, :end]
 
 
 @_seen(
@@ -397,10 +466,9 @@ def _in_blocks(scores: Tensor, v: Tensor) -> Iterator[tuple[list[Tensor], Tensor
     hint=8,
 )
 def flash_not_rescaled(got: Tensor, expected: Tensor, call: _Call) -> bool:
-    scores = call.scores
-    ways = (each for ways, _ in _in_blocks(scores, call.v) for each in ways)
-    if any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in ways):
+    if _from_blocks(got, expected, call, _not_rescaled):
         return True
+    scores = call.scores
     seeing = ~scores.isneginf().all(-1)
     place = scores.argmax(-1)
     right = torch.isclose(got, expected, 1e-3, 1e-5).all(-1)
@@ -444,20 +512,8 @@ def flash_first_keys_blocked(got: Tensor, expected: Tensor, call: _Call) -> bool
     hint=8,
 )
 def flash_softmax_per_block(got: Tensor, expected: Tensor, call: _Call) -> bool:
-    v, keys = call.v, call.k.shape[2]
-    if v.dtype not in (torch.float32, torch.float64):
-        return False
-    scores = call.scores.to(v.dtype)
-    for block in (size for size in _BLOCKS if size < keys):
-        parts = zip(scores.split(block, dim=-1), v.split(block, dim=2), strict=True)
-        added = torch.stack(
-            [torch.softmax(part, dim=-1).nan_to_num() @ values for part, values in parts]
-        ).sum(0)
-        for each in (added, added / math.ceil(keys / block)):
-            if torch.allclose(got, each, 1e-3, 1e-5):
-                return True
-    ways = (divided for _, divided in _in_blocks(call.scores, v))
-    return any(torch.allclose(got.double(), each, 1e-3, 1e-5) for each in ways)
+    is_exact = call.v.dtype in (torch.float32, torch.float64)
+    return is_exact and _from_blocks(got, expected, call, _divided_in_each)
 
 
 @_seen(
@@ -470,13 +526,16 @@ def flash_causal_within_blocks(got: Tensor, expected: Tensor, call: _Call) -> bo
     if not call.causal:
         return False
     q, k, v = (each[:1, :1] for each in call[:3])
-    scores = _scores(q, k, call.mask, causal=False)
+    scores = _scores(q, k, call.mask, causal=False)[0, 0]
+    few = _wrong_rows(got[0, 0], expected[0, 0])
+    got, v = got[0, 0], v[0, 0].double()
     places = torch.arange(k.shape[2], device=k.device)
     for block in (size for size in _BLOCKS if size < len(places)):
         columns = places % block
         for rows in (places, columns):
-            weights = torch.softmax(scores.masked_fill(columns > rows[:, None], -math.inf), -1)
-            if torch.allclose(got[:1, :1].double(), weights @ v.double(), 1e-3, 1e-5):
+            blocked = scores.masked_fill(columns > rows[:, None], -math.inf)
+            parts = (few, ...)  # for speed, a few queries come before all
+            if all(_close(got[some], torch.softmax(blocked[some], -1) @ v) for some in parts):
                 return True
     return False
 
@@ -488,17 +547,7 @@ def flash_causal_within_blocks(got: Tensor, expected: Tensor, call: _Call) -> bo
     hint=8,
 )
 def flash_last_keys_lost(got: Tensor, expected: Tensor, call: _Call) -> bool:
-    scores, keys = call.scores, call.k.shape[2]
-    kept = {keys - keys % block for block in _BLOCKS if block < keys and keys % block}
-    return any(
-        torch.allclose(
-            got.double(),
-            torch.softmax(scores[..., :end], -1).nan_to_num() @ call.v[:, :, :end].double(),
-            1e-3,
-            1e-5,
-        )
-        for end in sorted(kept)
-    )
+    return _from_blocks(got, expected, call, _without_the_last)
 
 
 @_seen(
