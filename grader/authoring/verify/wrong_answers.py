@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _COMPARE = "compare all values with a reference, for inputs whose right answer is another"
 _EXPECT_ERROR = "first make a call that must work, then expect one kind of error"
+_REPLAYS_CAP = 256 << 20  # bytes: all misconceptions are compared with all
 _NAMED = 3  # misconceptions, in a message about many
 _LOST = tuple(ending for ending in Ending if ending is not Ending.PASSED)
 # If a misconception fails only with these errors, its author has mistyped something.
@@ -54,7 +55,8 @@ class WrongAnswers:
 
         stage = self._runs.stage
         self._place = stage.place(stage.misconceptions_file)
-        self._replays = Replays()
+        self._replays = Replays(_REPLAYS_CAP)
+        self._has_learnt = False
         self._passing: defaultdict[str, list[str]] = defaultdict(list)  # ids, by why they pass
         self.idle: set[str] = set()
         self.unsaid: dict[str, str] = {}
@@ -78,7 +80,7 @@ class WrongAnswers:
                 self._draft.problems.append(f"{name} {error}")
             self._step()
         for mistake, facts in found.items():
-            explain = partial(self._explained, facts, tuple(found), solution)
+            explain = partial(self._explained, facts, found, solution)
             names, by_id = runs.memory.of(("names", mistake.id, text), explain)
             own = by_id.get(mistake.id)
             same = [id for id, by in by_id.items() if id != mistake.id and by and by == own]
@@ -181,13 +183,18 @@ class WrongAnswers:
         self._draft.problems += [f"{self._place}: {problem}" for problem in problems]
 
     def _explained(
-        self, facts: StageFacts, known: Sequence[Misconception], solution: Find
+        self, facts: StageFacts, found: Mapping[Misconception, StageFacts], solution: Find
     ) -> tuple[set[str], dict[str, Mapping[str, Tally] | None]]:
         """The names that the diagnosis gives, and which misconceptions explain what."""
         from grader.diagnosis.comparison.names import explanations, named
         from grader.diagnosis.comparison.replay import Record
 
+        known = tuple(found)
         with silence():
+            if not self._has_learnt:
+                self._has_learnt = True
+                for mistake, of_mistake in found.items():
+                    self._replays.learn(mistake.id, of_mistake, solution)
             record = Record(facts, solution, self._replays)
             explained = explanations(record, known)
             names = {diagnosis.id for diagnosis in named(record, known, explained).values()}

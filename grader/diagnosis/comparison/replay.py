@@ -147,12 +147,12 @@ class Replays:
     """The answers of the solution and the misconceptions to recorded requests, computed on demand.
 
     They are kept, because in a class most later facts repeat the same requests, up to where a check
-    stops.
+    stops. Roughly `cap` bytes are kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cap: int = _REPLAYS_CAP) -> None:
         self.go_on: Callable[[], None] = lambda: None  # raises if no time is left
-        self._known: _Recent[tuple[str, int, bytes], _KeptAnswer] = _Recent(_REPLAYS_CAP)
+        self._known: _Recent[tuple[str, int, bytes], _KeptAnswer] = _Recent(cap)
         self._steps: _Recent[int, list[Step]] = _Recent(_STEPS_CAP)  # by the fact's number
         self._tried: dict[str, dict[str, Frame]] = {}  # by implementation and tests
 
@@ -176,6 +176,13 @@ class Replays:
         """The answers of a misconception to a case's requests; None if it gives the solution's."""
         exchanges = [step.exchange for step in steps]
         return self._of(id, 0, exchanges, [step.mark for step in steps], find, steps)
+
+    def learn(self, id: str, facts: StageFacts, solution: Callable[[str], Any]) -> None:
+        """Keep what a misconception answered in a run of the checks: it need not answer again."""
+        for fact in facts.cases:
+            for step in self.steps(fact, solution):
+                kept = _kept_answer(step.learner, len(step.exchange.reply.data), step)
+                self._known.keep((id, 0, step.mark), kept, kept.size)
 
     def _of(
         self,
@@ -201,7 +208,8 @@ class Replays:
                 frames = frames or _replay(exchanges, find, seed_shift, tried)
                 frame = next(islice(frames, number - given, None))
                 given = number + 1
-                kept = _kept_answer(exchange, frame, steps[number] if steps else None)
+                answer = answer_of(exchange.request, frame)
+                kept = _kept_answer(answer, len(frame.data), steps[number] if steps else None)
             self._known.keep(key, kept, kept.size)
             yield kept.answer
 
@@ -224,14 +232,14 @@ class _KeptAnswer:
     size: int
 
 
-def _kept_answer(exchange: Exchange, frame: Frame, step: Step | None) -> _KeptAnswer:
-    answer = answer_of(exchange.request, frame)
+def _kept_answer(answer: Read, size: int, step: Step | None) -> _KeptAnswer:
+    """What is kept of an answer to a step's request; `size` are the bytes of its arrays."""
     if step is not None and (
         same(step.solution, answer, step.fresh, False)
         or (step.drawn and of_one_kind(step.solution, answer))
     ):
         return _KeptAnswer(None, _NO_ANSWER)
-    return _KeptAnswer(answer, _OVERHEAD + len(frame.data))
+    return _KeptAnswer(answer, _OVERHEAD + size)
 
 
 def _marks(case: str, exchanges: Sequence[Exchange]) -> Iterator[bytes]:

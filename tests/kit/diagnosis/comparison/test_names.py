@@ -265,10 +265,7 @@ def test_the_order_of_the_known_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("size, is_kept", [(100, True), (100_000, False)])
-def test_what_was_answered_is_kept_for_others_unless_it_is_large(
-    size: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("grader.diagnosis.comparison.replay._REPLAYS_CAP", 200_000)
+def test_what_was_answered_is_kept_for_others_unless_it_is_large(size: int, is_kept: bool) -> None:
     asked = []
 
     def forgets(x: Tensor, n: int) -> Tensor:
@@ -280,11 +277,27 @@ def test_what_was_answered_is_kept_for_others_unless_it_is_large(
 
     facts = interned(recorded({"share": forgets}, {"values": [check]}))
     asked.clear()
-    replays = Replays()
+    replays = Replays(200_000)
     for _ in range(3):
         found = diagnose(facts, Known((known(forgets),)), SOLUTION.__getitem__, replays)
         assert found["one.values"].id == "forgets"
     assert (len(asked) == 1) == is_kept
+
+
+def test_a_misconception_whose_run_is_known_does_not_answer_again() -> None:
+    asked = []
+
+    def forgets(x: Tensor, n: int) -> Tensor:
+        asked.append(n)
+        return x.clone()
+
+    facts = recorded({"share": forgets}, {"values": [values(2), values(3)]})
+    replays = Replays()
+    replays.learn("forgets", facts, SOLUTION.__getitem__)
+    asked.clear()
+    found = diagnose(facts, Known((known(forgets),)), SOLUTION.__getitem__, replays)
+    assert found["one.values"].id == "forgets"
+    assert not asked
 
 
 def test_stages_with_functions_of_one_name_have_answers_of_their_own() -> None:
