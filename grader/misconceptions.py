@@ -84,6 +84,8 @@ def misconception(
 
     def mark(implementation: Implementation) -> Implementation:
         setattr(implementation, MARK, Misconception(id, replaces, says, hint, implementation))
+        if isinstance(implementation, type):  # a learner's class has this name too
+            implementation.__name__ = replaces
         return implementation
 
     return mark

@@ -54,6 +54,13 @@ def test_a_list_of_misconceptions_counts_where_it_stands(course: Course) -> None
     assert [each.implementation([]) for each in known] == [1.0, 2.0]
 
 
+def test_a_class_has_the_name_that_a_learners_has(course: Course) -> None:
+    source = FILE.replace("def own(values):\n    return 2.0", "class Own:\n    pass")
+    course.stage("roughness").misconceptions_file.write_text(source, encoding="utf-8")
+    *_, own = read_misconceptions(course.stage("roughness"))
+    assert type(own.implementation()).__name__ == "roughness"
+
+
 def test_a_shared_module_is_read_each_time_and_not_kept(course: Course) -> None:
     before = sys.path.copy()
     read_misconceptions(course.stage("roughness"))
