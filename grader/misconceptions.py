@@ -77,14 +77,14 @@ def misconception(
 ) -> Callable[[Implementation], Implementation]:
     """Mark a function or class as the misconception `id` of the entry point `replaces`.
 
-    Raises ValueError if `says` is empty or has more than `LONGEST` characters, or `hint` is no
-    number.
+    A class takes over the entry point's name, which a learner's class has too. Raises ValueError if
+    `says` is empty or has more than `LONGEST` characters, or `hint` is no number.
     """
     _expect_words(id, says, hint)
 
     def mark(implementation: Implementation) -> Implementation:
         setattr(implementation, MARK, Misconception(id, replaces, says, hint, implementation))
-        if isinstance(implementation, type):  # a learner's class has this name too
+        if isinstance(implementation, type):
             implementation.__name__ = replaces
         return implementation
 

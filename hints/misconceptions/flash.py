@@ -347,7 +347,11 @@ def flash_queries_in_place(call: _Call) -> Tensor:
     return answer
 
 
-_BLOCKS = (*range(2, 17), 32, 64, 128, 256, 512)  # of keys, as many as people take
+# Keys of a block, as many as people take.
+_BLOCKS = (
+    *(*range(2, 17), *range(20, 65, 4), 50, 80, 96, 100),
+    *(128, 192, 200, 256, 384, 400, 500, 512),
+)
 
 
 @_seen(
@@ -374,10 +378,10 @@ def _from_blocks(
     call: _Call,
     ways: Callable[[Tensor, Tensor, int], Iterable[Tensor]],
 ) -> bool:
-    """Whether one of the `ways` gives the result, with blocks of some number of keys.
+    """Whether one of the `ways` gives the result, with blocks of some size.
 
-    A way gets the scores, (B, H, Tq, Tk), the values and the number. For speed, a few of the wrong
-    queries show first which numbers are worth a try.
+    A way gets the scores, (B, H, Tq, Tk), the values, (B, H, Tk, d_k), and the size. For speed, a
+    few of the wrong queries show first which sizes are worth a try.
     """
     scores = call.scores
     v = call.v.double().expand(*scores.shape[:2], -1, -1)
@@ -402,15 +406,16 @@ def _close(got: Tensor, other: Tensor) -> bool:
 
 def _split(scores: Tensor, v: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """The scores of N blocks, (B, H, Tq, N, size), and their values, (B, H, N, size, d_k)."""
-    more = -v.shape[2] % size
-    blocks = F.pad(scores, (0, more), value=-math.inf).unflatten(-1, (-1, size))
-    return blocks, F.pad(v, (0, 0, 0, more)).unflatten(2, (-1, size))
+    missing = -v.shape[2] % size  # keys of the last block
+    blocks = F.pad(scores, (0, missing), value=-math.inf).unflatten(-1, (-1, size))
+    return blocks, F.pad(v, (0, 0, 0, missing)).unflatten(2, (-1, size))
 
 
 class _Sums(NamedTuple):
-    """What every block adds, beside the largest score so far: (B, H, Tq, N) and (B, H, Tq, N, d_k).
+    """What each of N blocks adds to the two sums, after the largest score so far is subtracted.
 
-    `shrinks` brings each to the largest score of all.
+    That score is `largest`; times `shrinks` the sums fit the largest score of all. All are
+    (B, H, Tq, N), but `mixed`, the values times their powers, is (B, H, Tq, N, d_k).
     """
 
     largest: Tensor
@@ -429,7 +434,7 @@ def _sums(scores: Tensor, v: Tensor, size: int) -> _Sums:
 
 
 def _not_rescaled(scores: Tensor, v: Tensor, size: int) -> Iterator[Tensor]:
-    """A sum, or both, is not brought to the new largest score."""
+    """A sum, or both, is not rescaled to the new largest score."""
     _, shrinks, powers, mixed = _sums(scores, v, size)
     total, total_kept = (powers * shrinks).sum(-1), powers.sum(-1)
     above, above_kept = (mixed * shrinks[..., None]).sum(-2), mixed.sum(-2)

@@ -217,8 +217,7 @@ class _Trials:
         left = {case.check for case in self._cases.values()} - sharp
 
         def work(job: Mutant | Misconception) -> _Outcome:
-            cases = [case for case in self._cases.values() if case.check in left]
-            return self._outcome(job, cases)
+            return self._outcome(job, [case for case in self._cases.values() if case.check in left])
 
         jobs: tuple[Mutant | Misconception, ...] = (*self._mistakes, *self._mutants)
         with closing(self._forked(jobs, work)) as tried:
