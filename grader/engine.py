@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
 VALUE_SECONDS = 1.5  # and then on the first wrong value; usually a third of this is enough
-_STUB_BELOW = "A cell below yours holds the stub and replaces your code: delete it."
+_STUB_BELOW = "Another cell holds the stub, which replaces your code: move your code there."
 _NO_PLACE = "{slug}: the search for one small fix stopped after {seconds:g} s"
 
 

@@ -55,8 +55,8 @@ def _root(file: str) -> str:
 
 
 def definition(name: str) -> re.Pattern[str]:
-    """What finds where a text defines a name, outside any function or class."""
-    return re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=]", re.MULTILINE)
+    """What finds where a text defines a name, outside any function or class; None is no answer."""
+    return re.compile(rf"^(async +def|def|class) +{name}\b|^{name} *[:=](?! *None\b)", re.MULTILINE)
 
 
 def defined_elsewhere(submission: Submission, stage: Stage, name: str) -> Iterator[tuple[str, str]]:

@@ -59,7 +59,9 @@ def verdict_html(report: Report, beside: Mapping[str, str]) -> str:
         shown = tuple(stage for stage in shown if stage.status in (Status.FAILED, Status.ERROR))
     for stage in shown:
         parts.append(stage_html(report, stage, beside.get(stage.slug, "")))
-    notes = [*skipped_lines(report), *report.notes]
+    told = tuple(stage.why_not_started for stage in shown if stage.why_not_started)
+    notes = [note for note in report.notes if not (told and note.endswith(told))]
+    notes = [*skipped_lines(report), *notes]
     if notes:
         parts.append(f"<p><small>{'<br>'.join(_text(note) for note in notes)}</small></p>")
     return "".join(parts) + "</div>"

@@ -48,6 +48,7 @@ def test_whether_a_stage_is_written(submission: Submission, written: bool) -> No
         ((WRITTEN, "x = 1", STUB, "fold(2)"), True),
         ((STUB, WRITTEN), False),
         ((STUB, STUB), False),
+        (("fold = None; del fold", STUB), False),  # as `%%grade` forgets what ran before
         ((STUB,), False),
         ((WRITTEN,), False),
     ],

@@ -184,6 +184,15 @@ def test_an_untouched_stub_is_told_what_to_do_and_offered_hints() -> None:
     assert "Not written yet" not in text and "(1 of 5)" in text
 
 
+def test_where_code_is_written_that_does_not_count_is_said_once() -> None:
+    elsewhere = replace(stage(Status.NOT_STARTED), why_not_started="It is in another cell.")
+    said = replace(report(elsewhere), notes=("seed 7", "fold: It is in another cell."))
+    text = Reader(verdict_html(said, {})).text
+    assert text.count("another cell") == 1 and "seed 7" in text
+    board = replace(said, stages=(elsewhere, stage(Status.PASSED, slug="wings")))
+    assert Reader(verdict_html(board, {})).text.count("another cell") == 1
+
+
 def test_a_stage_that_waits_names_the_one_to_mend() -> None:
     waits = replace(stage(Status.FAILED, check(), slug="wings"), caused_by="fold")
     page = read(stage(Status.FAILED, check()), waits, aids=StageAids(HINTS))

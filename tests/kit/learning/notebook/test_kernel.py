@@ -401,7 +401,8 @@ def test_the_kernel_imports_no_check_no_solution_no_engine_and_no_torch(tmp_path
     stub = stub.replace("x: torch.Tensor", "x").replace(" -> torch.Tensor", "")
     with kernel(tmp_path) as there:
         there.run("%load_ext grader")
-        assert "not started" in there.html(stub)
+        shown = there.html(stub)
+        assert "not started" in shown and "Put your code in place of" in shown
         found = json.loads(there.prints(f"import json\nROOT = {str(ROOT)!r}\n{LOOK}"))
     assert found == {
         "modules": ["grader", "grader.notebook"],
