@@ -47,7 +47,7 @@ from grader.learning.pictures.types import TracedHeatmap
 from grader.read.course_file import find_stage
 from grader.read.progress import remember_results
 from grader.read.submission import too_much_code
-from grader.run.cells import Cell, has_tests, may_define, replayed, submitted
+from grader.run.cells import Cell, has_tests, may_define, names_in, replayed, submitted
 from grader.run.parts import DEADLY_ANSWER, DEADLY_CELL
 from grader.show.html import MONOSPACE, verdict_html
 from grader.show.screen import Screen
@@ -163,11 +163,12 @@ class Service:
         for stage, result in zip(stages, report.stages, strict=True):
             notes += self._remember(result, submitted(course, [stage], ran, graded))
             notes += self._unrun(stage, result, ran)
+            notes += self._redefined(stage, result, cells, graded)
         names = [
             "this cell" if cell.number == graded else f"cell [{cell.number}]" for cell in cells
         ]
         others = [note for note in report.notes if runs or note != DEADLY_CELL]
-        report = replace(_renamed(report, names), notes=(*notes, *others))
+        report = replace(_renamed(report, names), notes=(*dict.fromkeys(notes), *others))
         aids, beside = {}, {}
         for stage, result in zip(stages, report.stages, strict=True):
             go_on(None)
@@ -277,6 +278,22 @@ class Service:
             return []
         have, their = ("has", "its cell") if len(unrun) == 1 else ("have", "their cells")
         return [f"{listed(unrun)} {have} not run in this kernel: run {their} first"]
+
+    def _redefined(
+        self, stage: Stage, result: StageResult, cells: list[Cell], graded: int | None
+    ) -> list[str]:
+        """Which cell counts if several define what fails: reruns do not change their order."""
+        notes = []
+        blamed = self._course.stage(result.caused_by or stage.slug)
+        for entry in blamed.entry_points if result.status is Status.FAILED else ():
+            numbers = [c.number for c in cells if c.id and entry.name in names_in(c.source).own]
+            if len(numbers) > 1 and numbers[-1] != graded:
+                several = listed([f"[{number}]" for number in numbers])
+                notes.append(
+                    f"cells {several} define {entry.name}, and [{numbers[-1]}] counts: if it is "
+                    "only a trial, use another name there"
+                )
+        return notes
 
     def _heatmap(
         self, engine: Engine, stage: Stage, result: StageResult, submission: Submission

@@ -136,6 +136,24 @@ def test_after_a_restart_the_cells_to_run_first_are_named(serving: Serving) -> N
     assert advice not in serving.grade(2, wrong, smooth, stages=["smooth"])["html"]
 
 
+def test_of_two_cells_with_the_same_name_the_one_that_counts_is_named(serving: Serving) -> None:
+    smooth = (TINY.root / "solutions" / "smooth.py").read_text("utf-8")
+    smooth = smooth.replace("from moving_average import moving_average\n", "")
+    trial = "def moving_average(values, width):\n    return values * 0"
+    ran = [[1, AVERAGE, "a", 0.0], [2, trial, "b", 0.0], [3, smooth, "c", 0.0]]
+    again = [*ran, [4, AVERAGE, "a", 0.0]]  # passes, and the trial still counts below it
+    told = "cells [4] and [2] define moving_average, and [2] counts"
+    for cells, stage, graded, is_told in (
+        (again, "moving_average", 4, False),
+        ([*again, [5, smooth, "c", 0.0]], "smooth", 5, True),
+        ([*again, [5, "", "d", 0.0]], "moving_average", None, True),
+        ([*ran, [4, AVERAGE, "b", 0.0]], "smooth", None, False),
+    ):
+        serving.send(id=1, stages=[stage], cells=cells, graded=graded)
+        answer = serving.receive()
+        assert (told in answer["html"]) is is_told, answer["text"]
+
+
 def test_a_stage_whose_own_cell_has_not_run_is_not_failed(serving: Serving) -> None:
     answer = serving.grade(1, "grade_here('smooth')", stages=["smooth"])
     assert answer["error"] == "smooth has not run in this kernel: run its cell first"
