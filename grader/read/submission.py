@@ -235,7 +235,7 @@ def text_definitions(data: bytes, names: Iterable[str]) -> list[str]:
 
 def text_cell_notes(data: bytes, stages: Iterable[Stage]) -> list[str]:
     """A sentence about the answers that a notebook has in text cells, if there are any."""
-    asked = [entry.name for stage in stages for entry in stage.entry_points]
+    asked = [e.name for stage in stages for e in stage.entry_points if not e.is_fixture]
     found = text_definitions(data, asked)
     if not found:
         return []

@@ -18,9 +18,11 @@ from grader.read.submission import (
     notebook_bytes,
     parse_cells,
     read_submission,
+    text_cell_notes,
     text_definitions,
 )
 from grader.types.errors import NoSubmissionError, SubmissionFileError
+from tests.kit.support.checkout import COURSE
 from tests.kit.support.files import write_files
 
 
@@ -580,6 +582,11 @@ def test_what_only_text_cells_define_is_found() -> None:
     data = notebook(text, raw, code("class G: pass\ndef h(): pass"))
     assert text_definitions(data, ["f", "G", "h", "i"]) == ["f"]
     assert text_definitions(b"no notebook", ["f"]) == []
+
+
+def test_a_fixture_that_a_text_cell_explains_is_no_answer() -> None:
+    data = notebook({"cell_type": "markdown", "source": "def make_attention(d_model): ..."})
+    assert text_cell_notes(data, [COURSE.stage("write_the_tests")]) == []
 
 
 @pytest.mark.parametrize("name", ["a.IPYNB", "A.PY"])
