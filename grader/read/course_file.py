@@ -69,7 +69,7 @@ _RETURNS = re.compile(r"((?P<class>module|object)\s*->\s*)?(?P<tuple>\(.*\)|\w+)
 
 
 def find_stage(course: Course, word: str) -> Stage:
-    """The stage with that slug or number. Raises KitError, which suggests a close name."""
+    """The stage with that slug or number. Raises KitError, which suggests one that is meant."""
     slugs = [stage.slug for stage in course.stages]
     word = course.renamed.get(word, word)
     if word in slugs:
@@ -78,7 +78,9 @@ def find_stage(course: Course, word: str) -> Stage:
         return course.stages[int(word) - 1]
     # `grade test` must not suggest `grade reset`.
     commands = difflib.get_close_matches(word, sorted(RESERVED - {"all"}), n=1, cutoff=0.75)
-    close = difflib.get_close_matches(_FOLDER.sub("", word), [*slugs, *commands], n=1)
+    asked = {entry.name: stage.slug for stage in course.stages for entry in stage.entry_points}
+    known = {**asked, **{name: name for name in [*slugs, *commands]}}
+    close = [known[name] for name in difflib.get_close_matches(_FOLDER.sub("", word), known, n=1)]
     others = "`grade list` shows the stages, `grade --help` the commands"
     advice = f"did you mean '{close[0]}'?" if close else others
     raise KitError(f"there is no stage '{word}'; {advice}")

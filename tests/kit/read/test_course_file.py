@@ -324,6 +324,8 @@ def test_finds_a_stage_or_the_one_that_comes_close() -> None:
         find_stage(course, "birds")
     with pytest.raises(KitError, match=r"there is no stage 'hints'; did you mean 'hint'\?"):
         find_stage(course, "hints")
+    with pytest.raises(KitError, match=r"there is no stage 'wings'; did you mean 'bird'\?"):
+        find_stage(course, "wings")  # what it asks for
     for word in ("exercises/bird.py", r"C:\birds\bird.py", "bird.py"):
         with pytest.raises(KitError, match=r"did you mean 'bird'\?"):
             find_stage(course, word)
