@@ -69,10 +69,10 @@ def find_blame(
     with_class = (one.slug for one in unfinished if len(one.functions) < len(one.entry_points))
     perhaps = next(with_class, None)
     if answered:
-        alone = run(stage, answered)
-        alone = with_calls(alone, alone.in_source)
+        alone = _own_facts(course, stage, run, answered)
         if status(alone) is Status.NOT_STARTED:  # a stub that imports a broken file
             return alone, NO_BLAME
+        facts = with_calls(facts, alone.forbidden)  # it may call them only where all else is right
         credited = _credited(alone) if course.follow_through else frozenset()
         if status(alone) is Status.PASSED:
             cause = _cause(stage, answered, run)
@@ -147,9 +147,11 @@ def with_calls(facts: StageFacts, found: Sequence[ForbiddenCall]) -> StageFacts:
     return replace(facts, forbidden=facts.forbidden + more)
 
 
-def _own_facts(course: Course, stage: Stage, run: Run) -> StageFacts:
-    """What a stage does as submitted, without the forbidden calls of earlier stages."""
-    facts = run(stage, ())
+def _own_facts(
+    course: Course, stage: Stage, run: Run, answered: Sequence[Stage] = ()
+) -> StageFacts:
+    """What a stage does, without the forbidden calls of earlier stages."""
+    facts = run(stage, answered)
     if facts.forbidden and _calls_come_from_earlier(course, stage, facts, run):
         facts = replace(facts, forbidden=())
     return with_calls(facts, facts.in_source)

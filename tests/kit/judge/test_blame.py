@@ -321,6 +321,32 @@ def test_a_forbidden_call_of_its_own_keeps_a_stage_from_waiting_for_another() ->
     assert blamed(given)[1] == Blame(is_own=True, answered=(FOLD,))
 
 
+@pytest.mark.parametrize("answers", ["PP", "PW"])
+def test_a_forbidden_call_that_waits_for_the_courses_functions_is_paid_for(answers: str) -> None:
+    """Otherwise code could be wrong on purpose and get its points by the call all the same."""
+    course = replace(COURSE, follow_through=True)
+    alone = facts(answers, CUT)
+    given = {"bird": "WW", "fold": "W", "wing": "P", "bird fold": alone, "bird fold wing": alone}
+    found, blame = blamed(given, course=course)
+    result = judge_stage(BIRD, found, blame)
+    assert (result.status, result.score) == (Status.FAILED, 0)
+    assert "calls scissors.cut" in result.checks[0].message
+
+
+def test_a_forbidden_call_of_an_earlier_stage_costs_nothing_where_another_one_is_wrong() -> None:
+    course = replace(COURSE, follow_through=True)
+    given = {
+        "bird": facts("WW", CUT),
+        "fold": "W",
+        "wing": "P",
+        "bird fold": facts("PP", CUT),
+        "bird fold wing": "PP",
+    }
+    found, blame = blamed(given, course=course)
+    assert blame == Blame(cause="fold", credited=frozenset(["x.0", "x.1"]))
+    assert judge_stage(BIRD, found, blame).score == 10
+
+
 def test_an_earlier_stage_with_a_forbidden_call_is_not_finished() -> None:
     given = {"bird": "PW", "fold": "P", "wing": facts("P", in_source=(CUT,)), "bird wing": "PP"}
     assert blamed(given)[1] == Blame(cause="wing")
