@@ -38,14 +38,17 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
 
 def libraries(submission: Submission, stage: Stage) -> list[str]:
     """The modules that a stage's code may import, by their full names, but for the submission's."""
-    unread = {name: _text(data) for name, data in submission.files.items()}
-    own = {_root(name) for name in unread}
+    unread: dict[str, list[str]] = {}
+    for name, data in submission.files.items():
+        unread.setdefault(_root(name), []).append(_text(data))
+    own = set(unread)
     found: dict[str, None] = {}
     pending = [text for _, text in stage_sources(submission, stage)]
-    for text in pending:
-        found |= dict.fromkeys(imported_modules(text))
-        roots = {name.partition(".")[0] for name in found}
-        pending += [unread.pop(name) for name in list(unread) if _root(name) in roots]
+    for text in pending:  # each name is looked at once: a student may write a million
+        named = imported_modules(text)
+        found |= dict.fromkeys(named)
+        for name in named:
+            pending += unread.pop(name.partition(".")[0], [])
     return [name for name in found if name.partition(".")[0] not in own][:_MOST_LIBRARIES]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from grader.run.sources import libraries
@@ -39,3 +41,13 @@ def test_the_libraries_of_a_notebook_are_those_of_all_its_cells() -> None:
     assert len(found) == 200
     found = libraries(Submission("x", {}, cells=cells[:2]), TINY.stages[0])
     assert found == ["a", "b"]
+
+
+def test_of_a_million_names_each_is_looked_at_once() -> None:
+    files = {f"f{number}.py": b"" for number in range(200)}
+    files["f0.py"] = "import {}".format(",".join(f"a{n:x}" for n in range(150_000))).encode()
+    stage = TINY.stages[0]
+    files[stage.file_name] = b"import " + b",".join(f"f{n}".encode() for n in range(200))
+    start = time.process_time()
+    assert len(libraries(Submission("x", files), stage)) == 200
+    assert time.process_time() - start < 2
