@@ -137,15 +137,18 @@ def expect_both(
     actual: tuple[Tensor, Any],
     expected: tuple[Tensor, Tensor],
     when: str,
+    *,
+    need: bool,
     room: float | None = None,
 ) -> None:
-    """Expect this output and, unless they are None, these weights."""
+    """Expect this output, and these weights or, without `need`, None."""
     output, weights = actual
     expect_close(output, expected[0], axes=OUTPUT, what=f"the output{when}", rtol=room, atol=room)
-    if weights is not None:
-        weights = expect_weights(weights, when)
-        what = f"the weight{when}"
-        expect_close(weights, expected[1], axes=WEIGHTS, what=what, rtol=room, atol=room)
+    if not need:
+        expect_none(weights, when)
+        return
+    weights = expect_weights(weights, when)
+    expect_close(weights, expected[1], axes=WEIGHTS, what=f"the weight{when}", rtol=room, atol=room)
 
 
 def expect_little_held(held: int, Tq: int, Tk: int, when: str) -> None:
@@ -314,8 +317,8 @@ def test_same_output(submission: Submission, rand: Rand, device: torch.device, k
         with expect_unchanged(**given):
             results = mha(query, key, value, mask, need)
         # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
-        expect_both(results, expected, when, 5e-3 if kind == "large scores" else None)
-        (expect_weights if need else expect_none)(results[1], when)
+        room = 5e-3 if kind == "large scores" else None
+        expect_both(results, expected, when, need=need, room=room)
 
 
 @pytest.mark.points(1)
@@ -331,8 +334,7 @@ def test_edges(submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, H: 
     for need in (True, False):
         results = mha(query, key, value, need_weights=need)
         expected = reference(state, query, key, value, H=H)
-        expect_both(results, expected, f" with need_weights={need}")
-        (expect_weights if need else expect_none)(results[1])
+        expect_both(results, expected, f" with need_weights={need}", need=need)
 
 
 @pytest.mark.points(1)
@@ -439,14 +441,13 @@ def test_nothing_old_left(submission: Submission, rand: Rand) -> None:
     expect_weights(mha(*longer, need_weights=True)[1])
     mha(*longer, need_weights=True)
     results = mha(*shorter, need_weights=False)
-    expect_both(results, reference(state, *shorter), " after a call with the weights")
-    expect_none(results[1])
+    when = " with need_weights=False after a call with the weights"
+    expect_both(results, reference(state, *shorter), when, need=False)
     for Tq, Tk in ((11, 13), (TQ, TK)):
         when = "of an earlier call" if Tq == 11 else "after need_weights=False"
         expect_nothing_left(submission, mha, Tq, Tk, when)
     again = mha(*longer, need_weights=True)
-    expect_both(again, reference(state, *longer), " asked for again")
-    expect_weights(again[1], " asked for again")
+    expect_both(again, reference(state, *longer), " asked for again", need=True)
     on_cpu, given = {name: tensor.cpu() for name, tensor in state.items()}, long_inputs(rand)
     with submission.measured() as usage:
         mha = module(submission, on_cpu, H=1)  # all returned tensors stay alive for a while

@@ -71,7 +71,7 @@ def start_symptom(starts: Sequence[tuple[Any, Any]]) -> tuple[str, str] | None:
 
 def _told(one: Sequence[Any], other: Sequence[Any]) -> tuple[str, str] | None:
     if _kinds(one) != _kinds(other):
-        return _other_names(one, other) or _packed(one, other)
+        return _bare(one, other) or _other_names(one, other) or _packed(one, other)
     unlike: dict[str, dict[str, float]] = {}
     for name, tensor, right in _side_by_side(one, other):
         for way, number in _unlike(tensor, right).items():
@@ -102,6 +102,18 @@ def _other_names(one: Sequence[Any], other: Sequence[Any]) -> tuple[str, str] | 
     rest = ", and so on" if len(unlike) > 1 else ""
     named = f"{unlike[0][0]}, not {unlike[0][1]}{rest}"
     return "start:names", f"Your parameters have the right shapes, but other names: {named}."
+
+
+def _bare(one: Sequence[Any], other: Sequence[Any]) -> tuple[str, str] | None:
+    """Parameters that stand where layers with parameters are expected."""
+    due = [name for name, _ in other]
+    held = {name: [each for each in due if each.startswith(f"{name}.")] for name, _ in one}
+    bare = [name for name in held if held[name]]
+    if not bare:
+        return None
+    verb = "is a bare parameter" if len(bare) == 1 else "are bare parameters"
+    layer = f"{bare[0]} must be a layer, which holds {listed(held[bare[0]])}"
+    return "start:bare", f"{listed(bare)} {verb}. {layer}."
 
 
 def _packed(one: Sequence[Any], other: Sequence[Any]) -> tuple[str, str] | None:

@@ -68,6 +68,17 @@ TOLD = {
             "one.weight, and so on."
         ),
     ),
+    "no layers": (
+        lambda: {"one": wide(1), "two": wide(1)},
+        (
+            "one and two are bare parameters. one must be a layer, which holds one.weight and "
+            "one.bias."
+        ),
+    ),
+    "one of them no layer": (
+        lambda: {"one": wide(1), "two.weight": wide(1)},
+        "one is a bare parameter. one must be a layer, which holds one.weight and one.bias.",
+    ),
     "two in one": (
         lambda: {"both.weight": torch.cat([wide(1), wide(1)]), "both.bias": torch.zeros(2 * SIZE)},
         (
