@@ -193,7 +193,7 @@ class Page:
 
 _INDENT = re.compile(r" +")
 _LABEL = re.compile(r" +\w[\w ]*? {2,}(?=\S)")  # "  expected  "; the value stays to the right of it
-_CARETS = re.compile(r" *[~^]+[~^ ]*")
+_CARETS = re.compile(r" *[~^][~^ ]*")
 _CODE = re.compile(r"``.+``|`[^`]+`")
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")
 _ADDRESS = re.compile(r"https://[\w./-]+[\w/]")

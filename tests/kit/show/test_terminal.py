@@ -488,11 +488,11 @@ def test_in_colour_too_no_text_of_a_learner_reaches_the_terminal_raw() -> None:
         assert raw not in drawn
 
 
-def test_a_megabyte_of_message_is_drawn_at_once() -> None:
+@pytest.mark.parametrize("line", ["z", "~"])
+def test_a_megabyte_of_message_is_drawn_at_once(line: str) -> None:
+    message = f"A line\n{line * 1_000_000}!"
     shown = report(
-        stage(
-            0, F, check("values", Outcome.FAILED, message="z" * 1_000_000), printed="w \n" * 300_000
-        )
+        stage(0, F, check("values", Outcome.FAILED, message=message), printed="w \n" * 300_000)
     )
     drawn = draw(screen(Situation(shown)))
     assert len(drawn.split("\n")) < 60
