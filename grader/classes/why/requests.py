@@ -226,13 +226,14 @@ def _compared(
     if any(stage.status is Status.ERROR for stage in now.stages):
         verdict = Verdict.CHECK
     total, most = sum(s.score for s in now.stages), sum(s.max_score for s in now.stages)
-    reason = " ".join(f"{each.rstrip('.')}." for each in reasons)
+    reason = " ".join(each if each.endswith("?") else f"{each.rstrip('.')}." for each in reasons)
     return Decision(asked, verdict, reason, entry.seed, points, total, most)
 
 
 def _reason(stage: StageResult) -> str:
     """Why a stage has its points, on one line, with the message on the check to fix first."""
-    words = f"{stage.slug}: {comment(stage)}"
+    listed = comment(stage).replace(":\n\n- ", ": ").replace("\n- ", "; ")
+    words = f"{stage.slug}: {listed}".replace(")\n\n", "). ")
     if stage.causes and stage.caused_by is None:
         first = stage.causes[0].show
         message = first.message.strip().partition("\n")[0]

@@ -110,7 +110,9 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert decisions[0]["words"] == '\'=HYPERLINK("x")'
     assert decisions[0]["seed"] == "5"
     assert decisions[0]["points"] == decisions[0]["points_now"] == "1"
-    assert "moving_average.length: The shape" in decisions[0]["reason"]
+    reason = decisions[0]["reason"]
+    assert "moving_average.length: The shape" in reason
+    assert " checks failed: " in reason and " (-1); " in reason and ": - " not in reason
     assert decisions[1]["points"] == "10" and "All checks pass" in decisions[1]["reason"]
     assert "RuntimeError" in decisions[2]["reason"] and "\x1b" not in decisions[2]["reason"]
     assert "no such student" in decisions[3]["reason"] and "'smooth'?" in decisions[4]["reason"]
