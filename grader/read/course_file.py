@@ -49,6 +49,11 @@ _STAGE_KEYS = frozenset(
     }
 )
 _ASSIGNMENT_KEYS = frozenset({"name", "stages", "exam"}) | deadlines.KEYS
+_HOMES = {
+    "at the top, above all tables": _COURSE_KEYS,
+    "in a [[stages]] table": _STAGE_KEYS,
+    "in an [[assignments]] table": _ASSIGNMENT_KEYS,
+}
 _WANTED = {
     str: "text in quotes",
     bool: "true or false",
@@ -405,7 +410,15 @@ def _get(table: Mapping[str, Any], key: str, kind: Any, place: str, default: Any
 
 def _only(table: Mapping[str, Any], allowed: frozenset[str], place: str) -> None:
     unknown = [
-        f"unknown key '{key}'{close_to(key, allowed)}" for key in table if key not in allowed
+        f"unknown key '{key}'{_home(key, allowed) or close_to(key, allowed)}"
+        for key in table
+        if key not in allowed
     ]
     if unknown:
         raise CourseError(f"{place}: {', '.join(unknown)}")
+
+
+def _home(key: str, allowed: frozenset[str]) -> str:
+    """Where a key belongs that stands among others, in brackets; "" if that is not clear."""
+    homes = [home for home, keys in _HOMES.items() if key in keys and keys != allowed]
+    return f" (it belongs {homes[0]})" if len(homes) == 1 else ""
