@@ -322,8 +322,10 @@ def _is_in_solutions(part: ast.expr) -> bool:
 
 def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom):
-        return [node.module or ""]
-    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names = [node.module or ""]
+    else:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    return [name.removeprefix("solutions.") for name in names]
 
 
 def given_away(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:

@@ -104,7 +104,8 @@ class RightAnswers:
         is_untouched = result.status is Status.NOT_STARTED and result.score == 0
         if not (passed or self._solution.failing or is_untouched):
             draft.problems.append(
-                f"the original stub is '{result.status.value}' instead of 'not started'"
+                f"the original stub is '{result.status.value}' instead of 'not started': put all "
+                "that a function does between the markers"
             )
 
     def _trace_problems(self, file: Path) -> list[str]:

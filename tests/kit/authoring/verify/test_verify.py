@@ -572,6 +572,19 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         changed(CHECKS, "    expect_close", "    import moving_average\n    expect_close"),
         f"{CHECKS}:24: a check uses a solution: write a reference of its own",
     ),
+    "a check that imports from solutions/": (
+        changed(
+            CHECKS,
+            "    expect_close",
+            "    if False: from solutions.moving_average import x\n    expect_close",
+        ),
+        f"{CHECKS}:24: a check uses a solution: write a reference of its own",
+    ),
+    "a stub that does something": (
+        changed(SOLUTION, "    ### END SOLUTION\n", "    ### END SOLUTION\n    return 0\n"),
+        f"{STUB}: does not match the solution: run grade stubs roughness --force",
+        "'failed' instead of 'not started': put all that a function does between the markers",
+    ),
     "a check that reads a solution": (
         changed(CHECKS, "    expect_close", "    str('../solutions/x.py')\n    expect_close"),
         f"{CHECKS}:24: a check uses a solution: write a reference of its own",
