@@ -55,7 +55,7 @@ class Answers:
         seen: list[Call] = []
         for exchange in self._asked:
             call = _call(exchange, names)
-            if call and not any(_alike(call, other) for other in seen):
+            if call and not any(alike(call, other) for other in seen):
                 seen.append(call)
                 yield call
 
@@ -125,7 +125,8 @@ def _refuse(number: int, name: str) -> Any:
     raise WireError("a module cannot be written down")
 
 
-def _alike(one: Call, other: Call) -> bool:
+def alike(one: Call, other: Call) -> bool:
+    """Whether two calls are the same."""
     return one.entry == other.entry and equal(dict(one.given), dict(other.given))
 
 

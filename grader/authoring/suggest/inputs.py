@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from grader.authoring.suggest.behaviour import Find, outcome
+from grader.authoring.suggest.behaviour import Find, alike, outcome
 from grader.authoring.suggest.types import Call, Parting
 
 _NUMBERS = (1, 2, 3, 5, 6, 7, 8, 12)
@@ -22,7 +22,10 @@ def partings(
     A pair is two implementations, each with its name; that of the solution `right` is "".
     """
     left = list(pairs)
-    tried = [call for call in _varied_calls(calls, right) if outcome(right, call) is not None]
+    new = (
+        one for one in _varied_calls(calls, right) if not any(alike(one, each) for each in calls)
+    )
+    tried = [call for call in new if outcome(right, call) is not None]
     for _ in range(_MOST):
         best: list[tuple[str, Find, str, Find]] = []
         chosen: Call | None = None

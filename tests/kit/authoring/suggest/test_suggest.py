@@ -198,6 +198,20 @@ def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course: C
     assert [each.call.given["values"] for each in found.partings] == [[], [1.0, 2.0, 4.0] * 2]
 
 
+def test_a_call_that_a_check_makes_is_no_new_one() -> None:
+    def whole(text: str) -> int:
+        return len(text)
+
+    def never_none(text: str) -> int:
+        return len(text) or 1
+
+    wrong = ("", lambda name: whole, "wrong", lambda name: never_none)
+    calls = [Call("f", {"text": "ab"})]
+    found = [each.call.given for each in partings(calls, lambda name: whole, [wrong])]
+    assert found == [{"text": ""}]
+    assert not [*partings([*calls, Call("f", {"text": ""})], lambda name: whole, [wrong])]
+
+
 def _scaled(x: Any, gain: float = 1.0, shift: float = 0.0) -> Any:
     return x * gain + shift
 
