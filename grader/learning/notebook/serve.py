@@ -274,7 +274,7 @@ class Service:
             for each in needed
             if not any(may_define(entry.name, ran) for entry in each.entry_points)
         ]
-        if result.caused_by not in unrun:
+        if (result.caused_by or result.perhaps) not in unrun:
             return []
         have, their = ("has", "its cell") if len(unrun) == 1 else ("have", "their cells")
         return [f"{listed(unrun)} {have} not run in this kernel: run {their} first"]

@@ -136,6 +136,20 @@ def test_after_a_restart_the_cells_to_run_first_are_named(serving: Serving) -> N
     assert advice not in serving.grade(2, wrong, smooth, stages=["smooth"])["html"]
 
 
+def test_so_they_are_if_only_visible_checks_run(
+    elsewhere: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    copy = tmp_path_factory.mktemp("partial") / "course"
+    partial = copy_tiny(copy, {"schema = 1": "schema = 1\npartial = true"}).root
+    smooth = (TINY.root / "solutions" / "smooth.py").read_text("utf-8")
+    smooth = smooth.replace("from moving_average import moving_average\n", "")
+    serving = Serving(partial, elsewhere)
+    serving.receive()
+    answer = serving.grade(1, smooth, "grade_here('smooth')", stages=["smooth"])
+    assert "moving_average has not run in this kernel: run its cell first" in answer["html"]
+    assert serving.end() == 0
+
+
 def test_of_two_cells_with_the_same_name_the_one_that_counts_is_named(serving: Serving) -> None:
     smooth = (TINY.root / "solutions" / "smooth.py").read_text("utf-8")
     smooth = smooth.replace("from moving_average import moving_average\n", "")
