@@ -259,14 +259,31 @@ class _There:
         if later is not None:
             return later
         after = "What comes next" if value is first else "After that"
-        times = f"Your numbers are {known.factor:.3g} times these{self._line(value)}."
+        line = self._line_of_multiple(value, known.factor)
+        times = f"Your numbers are {known.factor:.3g} times these{line}."
         return _told(value.name, f"{right}. {after}: {value.shown}. {times}")
 
     def _line(self, value: Right) -> str:
         """Where a value is made."""
         known = self.found[value.name]
-        where = self._made[known.place].where if known is not None else ""
-        return f" ({where})" if where else ""
+        return _in_brackets(self._made[known.place].where if known is not None else "")
+
+    def _line_of_multiple(self, value: Right, factor: float) -> str:
+        """Where a multiple of a value is made first: what comes later may be a copy of it."""
+        return _in_brackets(
+            next(
+                made.where
+                for made in self._made
+                if has_rows_of(value.array, made.array)
+                if value.tolerance.holds(
+                    made.array.reshape(value.array.shape), value.array * factor
+                )
+            )
+        )
+
+
+def _in_brackets(where: str) -> str:
+    return f" ({where})" if where else ""
 
 
 def _without_repeats(way: Sequence[Sequence[Right]]) -> Iterator[list[Right]]:

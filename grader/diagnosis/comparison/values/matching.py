@@ -60,7 +60,7 @@ def match(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None
     if found is not None and not found.order:
         return found
     return (
-        _in_pieces(right, made, tolerance, 2)
+        _in_pieces(right, made, tolerance)
         or found
         or _hidden_in_part(right, made, tolerance)
         or _with_a_factor(right, made, tolerance)
@@ -78,23 +78,34 @@ def _as_it_is(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | 
     return turned
 
 
-def _in_pieces(right: Any, made: Sequence[Any], tolerance: Tolerance, depth: int) -> Match | None:
+def _in_pieces(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Match | None:
     """Made one by one along an axis or two: a head at a time, say."""
+    ends = _ends_of_pieces(right, made, tolerance, 2)
+    return Match(ends[1]) if ends is not None else None
+
+
+def _ends_of_pieces(
+    right: Any, made: Sequence[Any], tolerance: Tolerance, depth: int
+) -> tuple[int, int] | None:
+    """The places of the first and the last piece, which are there in their order.
+
+    In another order they may belong to several tensors, such as an argument and what is new.
+    """
     for axis, size in enumerate(right.shape):
         if not 1 < size <= _PIECES or right.size // size < _LEAST:
             continue
-        last = None
-        for number in range(size):
-            piece = right.take(number, axis)
-            last = _as_it_is(piece, made, tolerance)
-            if last is not None and last.order:
-                last = None
-            if last is None and depth > 1:
-                last = _in_pieces(piece, made, tolerance, depth - 1)
-            if last is None:
+        first, last = len(made), -1
+        for number in reversed(range(size)):
+            piece, before = right.take(number, axis), made[: first + 1]
+            found = _as_it_is(piece, before, tolerance)
+            ends = (found.place, found.place) if found is not None and not found.order else None
+            if ends is None and depth > 1:
+                ends = _ends_of_pieces(piece, before, tolerance, depth - 1)
+            if ends is None:
                 break
+            first, last = ends[0], max(last, ends[1])
         else:
-            return last
+            return first, last
     return None
 
 

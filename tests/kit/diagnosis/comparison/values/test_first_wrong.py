@@ -49,6 +49,13 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
             "(B, T, D). Your numbers are 3 times these (f.py, line 2)."
         ),
     ),
+    "a factor, and copies": (
+        [Q, K, 3 * SCORES, 3 * SCORES],
+        (
+            f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores "
+            "(B, T, D). Your numbers are 3 times these (f.py, line 2)."
+        ),
+    ),
     "a factor that comes later than the author's": (
         [Q, K, 3 * SCORES, OUT / 2],
         (

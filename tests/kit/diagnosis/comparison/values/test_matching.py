@@ -20,6 +20,14 @@ FORMS: dict[str, tuple[list[Any], Match | None]] = {
     "an axis of size 1 more": ([HEADS[:, :, None]], Match(0)),
     "one head at a time": ([OTHER, *HEADS.transpose(1, 0, 2, 3)], Match(3)),
     "one head of one sequence at a time": (list(HEADS.reshape(6, 4, 5)), Match(5)),
+    "heads that are not made one after the other": (
+        [*HEADS.transpose(1, 0, 2, 3)[1:], OTHER, HEADS[:, 0]],
+        None,
+    ),
+    "heads of which one is made again": (
+        [*HEADS.transpose(1, 0, 2, 3), HEADS[:, 0]],
+        Match(2),
+    ),
     "two axes exchanged": ([HEADS.transpose(0, 2, 1, 3)], Match(0, (0, 2, 1, 3))),
     "an axis cut in two": ([HEADS.reshape(2, 3, 2, 2, 5)], Match(0)),
     "an axis cut in two behind another": (
