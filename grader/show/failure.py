@@ -190,6 +190,7 @@ _CALL = re.compile(r"\n  call {2,}")
 _CODE = re.compile(r" *(\d+) +(.*)")
 _LOOP = re.compile(r" *\d+ +(while|for) ")
 _RETURN = re.compile(r" *\d+ +([^#]*: *)?(return|yield)\b")
+_RETURNS_NAMES = re.compile(r" *\d+ +return +(?!None|True|False)\(?[a-z_]\w*(, *\w+)*\)? *(#.*)?$")
 
 
 def essence(check: CheckResult) -> str:
@@ -197,8 +198,8 @@ def essence(check: CheckResult) -> str:
 
     Of the lines that may hold the mistake, one stays: the loop's if the code did not end, else the
     one that returns an answer. Only numbers stay if none or several do: which of those ran is not
-    known. None stays if a diagnosis names the mistake, or says where it is: that line would lead
-    away from it.
+    known. They stay, too, if that one returns mere names: the mistake is above it. None stays if a
+    diagnosis names the mistake, or says where it is: that line would lead away from it.
     """
     found = check.diagnosis
     is_told = found is not None and (
@@ -227,7 +228,8 @@ def _one_line(place: str, is_endless: bool) -> str:
     if len(code) > 1:
         numbers = listed([line.split()[0] for line in code])
         return f"{where.partition(', line')[0]}, lines {numbers}, which return"
-    line = _CODE.match(code[0]) if code else None
+    says_little = ", lines " in where and code and _RETURNS_NAMES.match(code[0])
+    line = _CODE.match(code[0]) if code and not says_little else None
     return f"{where.partition(', line')[0]}, line {line[1]}: {line[2]}" if line else where
 
 

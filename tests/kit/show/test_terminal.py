@@ -444,6 +444,10 @@ def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
             "lines 2 to 3, in fold\n       2  if a: return 1\n       3  return 2",
             "lines 2 and 3, which return",
         ),
+        ("lines 2 to 3, in fold\n       2  a = 1\n       3  return a, b", "lines 2 to 3, in fold"),
+        ("lines 2 to 9, in fold\n       9  return (a)  # new", "lines 2 to 9, in fold"),
+        ("lines 2 to 9, in fold\n       9  return None", "line 9: return None"),
+        ("line 2, in fold\n       2  return a", "line 2: return a"),
         ("lines 2 to 3, in fold\n       2  return max(\n       3  )", "line 2: return max("),
         (
             "lines 2 to 9, in fold\n       3      return 1\n       9  return 2",
