@@ -185,7 +185,7 @@ def others_line(cause: Cause) -> str:
 _PART = re.compile(r"\n(?=  \S)")  # a labelled value, a frame or a row of a matrix
 _FRAME = re.compile(r"  (?!look at )\S.*, line \d+")
 _LOOK_AT = "  look at "
-_LINE = re.compile(r"\(\S+, line \d+\)")
+_PLACE = re.compile(r"\(\S+, line \d+\)|\b__init__\b")
 _CALL = re.compile(r"\n  call {2,}")
 _CODE = re.compile(r" *(\d+) +(.*)")
 _LOOP = re.compile(r" *\d+ +(while|for) ")
@@ -203,7 +203,7 @@ def essence(check: CheckResult) -> str:
     """
     found = check.diagnosis
     is_told = found is not None and (
-        found.kind is Kind.NAME or bool(found.place or _LINE.search(found.text))
+        found.kind is Kind.NAME or bool(found.place or _PLACE.search(found.text))
     )
     parts = _PART.split(check.message.strip("\n"))
     frames = [part for part in parts if _FRAME.match(part)]

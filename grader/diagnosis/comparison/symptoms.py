@@ -23,7 +23,7 @@ from grader.types.text import listed
 _MOST_VALUES = 1 << 16  # numbers of an answer in which a relation is looked for
 _GENERAL = {"dtype": "Your result has the right numbers, but not the expected dtype."}
 _LAYERS = (
-    " A layer counts if __init__ sets it under this name, as in self.layer = nn.Linear(4, 4), "
+    ". A layer counts if __init__ sets it under this name, as in self.layer = nn.Linear(4, 4), "
     "and not in a list."
 )
 LACKING = "symptom:lacking"  # its id
@@ -120,10 +120,9 @@ def _only_wrong(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
 
 def _lacking(names: Sequence[str]) -> Diagnosis:
     rest = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    text = f"Your module lacks {', '.join(names[:_FEW]) if rest else listed(names)}{rest}."
-    if any(name.endswith("weight") for name in names):
-        text += _LAYERS
-    return Diagnosis(LACKING, text)
+    text = f"Your module lacks {', '.join(names[:_FEW]) if rest else listed(names)}{rest}"
+    has_layers = not any(name.endswith("weight") for name in names)
+    return Diagnosis(LACKING, text + (", which __init__ should make." if has_layers else _LAYERS))
 
 
 def _are_alike(pairs: Sequence[Pair]) -> bool:

@@ -465,6 +465,16 @@ def test_the_line_to_look_at_is_one_that_returns(code: str, shown: str) -> None:
     assert told == f"Wrong.\n  look at   fold.py, {shown}"
 
 
+@pytest.mark.parametrize("text", ["Right up to here (fold.py, line 2).", "__init__ sets no wing."])
+def test_no_line_to_look_at_stays_where_the_reason_says_where(text: str) -> None:
+    message = "Wrong.\n  look at   fold.py, line 3, in fold\n       3  return f(a)"
+    for said, stays in [(text, False), ("Too small.", True)]:
+        found = check(
+            outcome=Outcome.FAILED, message=message, diagnosis=Diagnosis("symptom:a", said)
+        )
+        assert ("look at" in failure.essence(found)) is stays
+
+
 @pytest.mark.parametrize("width", range(60, 90))
 def test_a_title_is_whole_where_there_is_room_and_how_many_more_is_on_one_line(width: int) -> None:
     first = check("a", Outcome.FAILED, diagnosis=Diagnosis("one", "One."))
