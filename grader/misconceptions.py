@@ -47,12 +47,15 @@ class Symptom:
 class Value:
     """An intermediate tensor of a right answer, with its name and those of its `axes`.
 
+    `room` is the relative and the absolute difference of equal numbers, if not that of the dtype.
+
     >>> Value("the scores", q @ k.transpose(-2, -1), "B H Tq Tk")
     """
 
     name: str
     tensor: Any
     axes: str = ""
+    room: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
-from grader.misconceptions import misconception, symptom
+from grader.misconceptions import Value, misconception, symptom, values
 
 
 def _wide(*tensors: Tensor) -> list[Tensor]:
@@ -25,6 +26,25 @@ def _blocked(scores: Tensor, mask: Tensor | None, low: float = float("-inf")) ->
 def _softmax(scores: Tensor) -> Tensor:
     empty = scores.isneginf().all(-1, keepdim=True)
     return scores.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
+
+
+@values(of="stable_attention")
+def way(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Iterator[Value]:
+    """The values on the way to the result, so close that a rounding to half precision shows."""
+    a, b, c = _wide(q, k, v)
+    scores = _scores(a, b)
+    eps = torch.finfo(a.dtype).eps
+    off = 8 * eps * scores.abs().max().item()  # a score, and a weight by as large a part of itself
+    yield Value("the scaled scores", scores, "B H Tq Tk", (256 * eps, off))
+    if mask is not None:
+        scores = _blocked(scores, mask)
+        yield Value("the masked scores", scores, "B H Tq Tk", (256 * eps, off))
+    weights = _softmax(scores)
+    if off < 1e-3:
+        yield Value("the weights", weights, "B H Tq Tk", (256 * eps + 2 * off, eps))
+    last = max(torch.finfo(v.dtype).eps, 256 * eps + 2 * off)
+    size = (weights @ c.abs()).max().item()
+    yield Value("the result", weights @ c, "B H Tq d_k", (min(last, 1e-2), min(last, 1e-2) * size))
 
 
 @misconception(

@@ -28,6 +28,7 @@ from grader.types.report import Diagnosis
 from grader.types.text import listed
 
 _LOOSE = 30  # times the room between equal numbers
+_COARSE = 0.03  # relative, and at least: what is computed in a coarser dtype is near
 _NEAR = 0.01  # a factor so close to 1 is an error of another kind
 # Relations that also tensors have which are not meant to be the value, such as zeros.
 _WEAK = ("constant", "same-along", "rounded")
@@ -82,8 +83,10 @@ def first_wrong(
     missing = [value for value in absent if not there.is_nearly(value)]
     if absent and not missing:
         return there.nearly(absent[0], code)
+    if not there.reached and missing:
+        return there.alike(missing, "") or _not_begun(code, missing)
     if not there.reached:
-        return (there.alike(missing, "") or _not_begun(code, missing)) if missing else None
+        return there.scaled("", code) if len(following) == 1 else None
     right, order = there.right(code)
     if not following:
         end = f"{order}." if order else ": what is wrong comes after that, or beside it."
@@ -147,9 +150,8 @@ class _There:
 
     def nearly(self, value: Right, code: str) -> Diagnosis | None:
         """By how much a tensor differs that is near to the value which should come next."""
-        known = self._sought(value, _loose(value))
-        made = self._made[known.place] if known is not None and not known.order else None
-        if made is None or not has_rows_of(value.array, made.array):
+        made = self._first_of(value.array, _loose(value))
+        if made is None:
             return None
         got = made.array.reshape(value.array.shape)
         seen = numpy.isfinite(value.array) & numpy.isfinite(got)
@@ -200,7 +202,9 @@ class _There:
         newest = max((found.place for found in reached if found), default=-1)
         newest = max(newest, begin)
         due = {value.name for value in self.following}
-        beside = {value.name for value in self._way[self._last]} if reached else due
+        beside = {value.name for value in self._way[self._last]} if reached else set()
+        if not reached and begin < 0:
+            beside = due
         for value, (place, made) in itertools.product(missing, enumerate(self._made)):
             self._go_on()
             is_due = value.name in beside or (place > newest) is (value.name in due)
@@ -243,7 +247,10 @@ class _There:
         return relation_of([Pair(array, value.array, room, "your tensor", axes)])
 
     def scaled(self, right: str, code: str) -> Diagnosis | None:
-        """That what follows is there but for a factor, and none made later relates to it."""
+        """That what follows is there but for a factor, and none made later relates to it.
+
+        `right` is what is, "" if nothing is.
+        """
         first = value = self.following[0]
         for step in self._way[self._last + 2 :]:
             # Who scales later than the author makes the error later, too.
@@ -253,32 +260,33 @@ class _There:
         known = self.found[value.name]
         if known is None or known.factor == 1.0:
             return None
-        if abs(known.factor - 1) < _NEAR:
+        if abs(known.factor - 1) < _NEAR or self.is_nearly(first):
             return self.nearly(first, code)
         later = self.alike([first], right, known.place) if value is first else None
         if later is not None:
             return later
         after = "What comes next" if value is first else "After that"
-        line = self._line_of_multiple(value, known.factor)
+        so_far = f"{right}. {after}:" if right else "The answer needs"
+        made = self._first_of(value.array * known.factor, value.tolerance)
+        line = _in_brackets(made.where) if made is not None else ""
         times = f"Your numbers are {known.factor:.3g} times these{line}."
-        return _told(value.name, f"{right}. {after}: {value.shown}. {times}")
+        return _told(value.name, f"{so_far} {value.shown}. {times}")
 
     def _line(self, value: Right) -> str:
         """Where a value is made."""
         known = self.found[value.name]
         return _in_brackets(self._made[known.place].where if known is not None else "")
 
-    def _line_of_multiple(self, value: Right, factor: float) -> str:
-        """Where a multiple of a value is made first: what comes later may be a copy of it."""
-        return _in_brackets(
-            next(
-                made.where
+    def _first_of(self, array: Any, tolerance: Tolerance) -> Made | None:
+        """The first tensor that equals an array: later ones may be copies."""
+        return next(
+            (
+                made
                 for made in self._made
-                if has_rows_of(value.array, made.array)
-                if value.tolerance.holds(
-                    made.array.reshape(value.array.shape), value.array * factor
-                )
-            )
+                if has_rows_of(array, made.array)
+                if tolerance.holds(made.array.reshape(array.shape), array)
+            ),
+            None,
         )
 
 
@@ -303,7 +311,8 @@ def _without_repeats(way: Sequence[Sequence[Right]]) -> Iterator[list[Right]]:
 
 def _loose(value: Right) -> Tolerance:
     """The room in which a value is too near to the right one to be called another."""
-    return Tolerance(_LOOSE * value.tolerance.relative, _LOOSE * value.tolerance.absolute)
+    relative, absolute = value.tolerance.relative, value.tolerance.absolute
+    return Tolerance(max(_LOOSE * relative, _COARSE * bool(relative)), _LOOSE * absolute)
 
 
 def _is_there(found: Match | None) -> bool:

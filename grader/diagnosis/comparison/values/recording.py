@@ -173,7 +173,7 @@ class Recordings(Cancellable):
             fact, lambda name: by_name[name] if name in by_name else solution(name), Replays()
         )
         for step, reply in zip(steps, made, strict=False):
-            if step.entry in by_name and reply is not None and _is_wrong(step):
+            if step.entry in by_name and reply is not None and _is_wrong(step, noted):
                 if not _has_the_parameters(fact.exchanges, step.exchange):
                     return None
                 told = self._placed(noted, step, reply, fact.target.rpartition(".")[2])
@@ -231,11 +231,17 @@ def _has_the_parameters(exchanges: Sequence[Exchange], call: Exchange) -> bool:
     )
 
 
-def _is_wrong(step: Step) -> bool:
-    """Whether both sides gave an answer, and the learner's numbers are not the solution's."""
-    if not step.deviates or step.learner.error or step.solution.error:
+def _is_wrong(step: Step, noted: Noted) -> bool:
+    """Whether both sides gave an answer, and the learner's numbers are not the solution's.
+
+    The last right value may ask for more precision than its dtype.
+    """
+    if step.learner.error or step.solution.error:
         return False
-    return not equal(step.learner.value, step.solution.value)
+    if step.deviates and not equal(step.learner.value, step.solution.value):
+        return True
+    answers = map(wide, arrays(step.learner.value))
+    return bool(noted) and not any(is_answer(noted[-1], answer) for answer in answers)
 
 
 def noting(way: Way, own: Any, noted: Noted) -> Any:
@@ -270,8 +276,8 @@ def _right(value: Value) -> Right:
     from grader.diagnosis.comparison.values.first_wrong import Right
     from grader.diagnosis.comparison.values.matching import Tolerance
 
-    array = wide(value.tensor)
-    return Right(value.name, array, tuple(value.axes.split()), Tolerance(*room(value.tensor)))
+    tolerance = Tolerance(*(value.room or room(value.tensor)))
+    return Right(value.name, wide(value.tensor), tuple(value.axes.split()), tolerance)
 
 
 def is_precise(values: Sequence[Right]) -> bool:

@@ -150,8 +150,8 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
             "D). In f.py, line 2, your numbers are nearly these, but differ by up to 0.00"
         ),
     ),
-    "nearly the next": (
-        [Q, K, SCORES + 0.002 * SCORES**2],
+    "nearly the next, and copies": (
+        [Q, K, SCORES + 0.002 * SCORES**2, SCORES + 0.002 * SCORES**2],
         (
             f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores (B, T, "
             "D). In f.py, line 2, your numbers are nearly these, but differ by up to 0.0"
@@ -198,6 +198,25 @@ def test_a_value_that_is_scaled_on_another_way_is_not_called_missing() -> None:
     found = first_wrong(WAY, [Made(each, "f.py, line 1") for each in (Q, K / 2, SCORES)], "forward")
     assert found is not None
     assert found.text == f"{GETS}the scores right (f.py, line 1). {NEXT}the output (B, T, D)."
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (
+            [6 * SCORES, 3 * SCORES],
+            "The answer needs the scores (B, T, D). Your numbers are 3 times these (f.py, line 1).",
+        ),
+        ([6 * SCORES, SCORES[:, ::-1]], "The answer begins with the scores (B, T, D). In f.py, "),
+        ([2 * SCORES, OUT / 2], "The answer needs the output (B, T, D). Your numbers are 0.5 "),
+        ([2 * SCORES, OUT], f"{GETS}the output right (f.py, line 1): what is wrong comes after"),
+    ],
+)
+def test_the_first_value_may_be_there_but_for_a_factor(made: list[Any], expected: str) -> None:
+    tensors = [Made(each, f"f.py, line {number}") for number, each in enumerate(made)]
+    found = first_wrong(WAY[1:], tensors, "forward")
+    assert found is not None
+    assert found.text.startswith(expected)
 
 
 def test_a_value_that_repeats_an_earlier_one_is_left_out() -> None:

@@ -12,6 +12,7 @@ from grader.run.collecting import with_checks
 from grader.run.session import Checks
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
+from grader.types.course import Stage
 from grader.types.report import Diagnosis, Kind, Report
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
@@ -34,24 +35,28 @@ TWO_DTYPES = f"scale = torch.ones(T, dtype=torch.float64)\n        {RIGHT} * sca
 
 @pytest.fixture(scope="module")
 def reports(interpreter: Interpreter) -> dict[str, tuple[Report, Report]]:
+    sources = {name: wrong_source(STAGE.slug, name) for name in TOLD if name != "two_dtypes"}
+    right = solution_files(COURSE)[STAGE.file_name].decode()
+    return graded(interpreter, STAGE, {**sources, "two_dtypes": right.replace(RIGHT, TWO_DTYPES)})
+
+
+def graded(
+    interpreter: Interpreter, stage: Stage, sources: dict[str, str]
+) -> dict[str, tuple[Report, Report]]:
     """Each answer's report before and after; no time is spent on a repair."""
 
     def body(checks: Checks) -> dict[str, tuple[Report, Report]]:
         engine, found = Engine(COURSE, "cpu", interpreter, checks), {}
-        for name in TOLD:
-            files = solution_files(COURSE)
-            source = files[STAGE.file_name].decode().replace(RIGHT, TWO_DTYPES)
-            if name != "two_dtypes":
-                source = wrong_source(STAGE.slug, name)
-            files[STAGE.file_name] = source.encode()
-            request = Request(Submission(name, files), (STAGE,), 1)
+        for name, source in sources.items():
+            files = {**solution_files(COURSE), stage.file_name: source.encode()}
+            request = Request(Submission(name, files), (stage,), 1)
             report = engine.grade(request)
             found[name] = report, engine.with_place(request, report, 0.0)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.engine.VALUE_SECONDS", 60.0)  # the machine may be busy
-        return with_checks(COURSE, [*COURSE.required(STAGE), STAGE], body)
+        return with_checks(COURSE, [*COURSE.required(stage), stage], body)
 
 
 def told(report: Report) -> list[Diagnosis]:
@@ -78,3 +83,16 @@ def test_the_verdict_is_the_same(reports: dict[str, tuple[Report, Report]], name
             assert other.diagnosis is not None
             assert other.diagnosis.id == one.diagnosis.id
             assert other.diagnosis.text.startswith(one.diagnosis.text)
+
+
+def test_a_value_may_ask_for_more_precision_than_its_dtype(interpreter: Interpreter) -> None:
+    stage, far = COURSE.stage("half_precision"), "The answer needs the scaled scores (B, H, Tq, Tk)"
+    expected = {
+        "scale_tokens": f"{far}. Your numbers are 1.41 times these (half_precision.py, line 10).",
+        "everything_bfloat16": "The answer begins with the scaled scores (B, H, Tq, Tk). In "
+        "half_precision.py, line 10, your numbers are nearly these, but differ by up to ",
+    }
+    sources = {name: wrong_source(stage.slug, name) for name in expected}
+    for name, (_, report) in graded(interpreter, stage, sources).items():
+        texts = [check.diagnosis.text for check in report.stages[0].checks if check.diagnosis]
+        assert any(text.startswith(expected[name]) for text in texts), texts
