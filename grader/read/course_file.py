@@ -85,7 +85,8 @@ def find_stage(course: Course, word: str) -> Stage:
     commands = difflib.get_close_matches(word, sorted(RESERVED - {"all"}), n=1, cutoff=0.75)
     asked = {entry.name: stage.slug for stage in course.stages for entry in stage.entry_points}
     known = {**asked, **{name: name for name in [*slugs, *commands]}}
-    close = [known[name] for name in difflib.get_close_matches(_FOLDER.sub("", word), known, n=1)]
+    name = _FOLDER.sub("", word).partition(".")[0]  # of a file, or of a check
+    close = [known[each] for each in difflib.get_close_matches(name, known, n=1)]
     others = "`grade list` shows the stages, `grade --help` the commands"
     advice = f"did you mean '{close[0]}'?" if close else others
     raise KitError(f"there is no stage '{word}'; {advice}")

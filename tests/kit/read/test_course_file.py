@@ -331,7 +331,7 @@ def test_finds_a_stage_or_the_one_that_comes_close() -> None:
         find_stage(course, "hints")
     with pytest.raises(KitError, match=r"there is no stage 'wings'; did you mean 'bird'\?"):
         find_stage(course, "wings")  # what it asks for
-    for word in ("exercises/bird.py", r"C:\birds\bird.py", "bird.py"):
+    for word in ("bird.wings", "exercises/bird.py", r"C:\birds\bird.py", "bird.py"):
         with pytest.raises(KitError, match=r"did you mean 'bird'\?"):
             find_stage(course, word)
     for word in ("xyz", "test", "help"):  # not `reset`, for one that is typed by habit
