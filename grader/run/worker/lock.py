@@ -22,7 +22,7 @@ import struct
 import sys
 import time
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from typing import Any
 
 from grader.run.worker.landlock import Rulesets
 from grader.run.worker.policy import Policy
@@ -35,20 +35,44 @@ except ImportError:  # Windows has no resource module
 
 _LINUX = sys.platform == "linux"
 _MSEAL = 462  # the number of this system call on every processor
+_PT_LOAD = 1
+_HEADER = struct.Struct("=IIQQQQQQ")  # Elf64_Phdr: kind, flags, offset, address, ..., size, ...
 
 
-def _seal_libraries(libc: ctypes.CDLL) -> None:
+class _Library(ctypes.Structure):
+    """The beginning of struct dl_phdr_info (dl_iterate_phdr(3))."""
+
+    _fields_ = [
+        ("base", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("headers", ctypes.c_void_p),
+        ("count", ctypes.c_uint16),
+    ]
+
+
+def seal_libraries() -> None:
     """Let nobody unmap or replace the libraries in this process and in those forked later.
 
     Code could otherwise take their room, which no limit and no measurement would see. Linux before
     6.10 cannot do that.
     """
-    with suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        for line in maps:
-            bounds, flags, *_, path = line.split(maxsplit=5)
-            if flags.endswith("p") and path.startswith("/") and not path.startswith("/dev/"):
-                start, end = (ctypes.c_ulong(int(each, 16)) for each in bounds.split("-"))
-                libc.syscall(_MSEAL, start, ctypes.c_ulong(end.value - start.value), 0)
+    if not _LINUX or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return
+    libc = ctypes.CDLL(None)
+    page = os.sysconf("SC_PAGE_SIZE")
+
+    def seal(library: Any, size: int, data: Any) -> int:
+        found = library.contents
+        table = ctypes.string_at(found.headers, found.count * _HEADER.size)
+        for kind, _, _, address, _, _, length, _ in _HEADER.iter_unpack(table):
+            if kind == _PT_LOAD:
+                start = (found.base + address) // page * page
+                room = -((start - found.base - address - length) // page) * page
+                libc.syscall(_MSEAL, ctypes.c_ulong(start), ctypes.c_ulong(room), 0)
+        return 0
+
+    called = (ctypes.POINTER(_Library), ctypes.c_size_t, ctypes.c_void_p)
+    libc.dl_iterate_phdr(ctypes.CFUNCTYPE(ctypes.c_int, *called)(seal), None)
 
 
 class Lock:
@@ -67,7 +91,7 @@ class Lock:
             self._libc = ctypes.CDLL(None, use_errno=True)
             self._libc.syscall.restype = ctypes.c_long
             self._libc.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
-            _seal_libraries(self._libc)
+            seal_libraries()
             self._files = Rulesets.prepared(self._libc, policy)
             self._calls = Filter.compiled(platform.machine(), gpu=policy.gpu)
 

@@ -28,7 +28,7 @@ poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72, epoll_create1 291 20, epol
 epoll_wait 232 -, epoll_pwait 281 22,
 recvfrom 45 207, shutdown 48 210, getsockname 51 204, getpeername 52 205, getsockopt 55 209,
 mmap 9 222, munmap 11 215, mremap 25 216, mprotect 10 226, madvise 28 233, msync 26 227,
-brk 12 214, get_mempolicy 239 236, membarrier 324 283,
+brk 12 214, get_mempolicy 239 236, membarrier 324 283, mseal 462 462,
 futex 202 98, futex_waitv 449 449, set_robust_list 273 99,
 set_tid_address 218 96, rseq 334 293, arch_prctl 158 -, exit 60 93, exit_group 231 94,
 sched_yield 24 124,

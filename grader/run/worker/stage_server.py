@@ -15,6 +15,7 @@ from grader.run.worker.bench import Bench, describe
 from grader.run.worker.bridge import Caller
 from grader.run.worker.forbidden import CallWatch
 from grader.run.worker.loader import Loader
+from grader.run.worker.lock import seal_libraries
 from grader.run.worker.reading import look
 from grader.run.worker.wire import Channel, Closed, Frame, WireError
 
@@ -195,10 +196,11 @@ class StageServer:
 
 
 def _preload(names: list[str]) -> Frame:
-    """Import the modules of these names, as far as the environment has them."""
+    """Import the modules of these names, as far as the environment has them, for good."""
     for name in names:
         with suppress(BaseException):  # what cannot be imported is no library; some end Python
             importlib.import_module(name)
+    seal_libraries()
     return Frame({})
 
 

@@ -170,13 +170,44 @@ libc.dl_iterate_phdr(kind(visit), None)
 """
 
 
-@pytest.mark.skipif(
+seals = pytest.mark.skipif(
     sys.platform == "linux" and ctypes.CDLL(None).syscall(462, 0, 0, 0) != 0,
     reason="Linux before 6.10 cannot seal a library",
 )
+
+
+@seals
 def test_the_room_of_a_library_is_not_to_be_had(interpreter: Interpreter) -> None:
     source = UNMAPS + wrong_source("flash", "plain")
     assert Ending.PASSED not in endings(interpreter, "flash", source, "memory")
+
+
+NAMES = """
+import matplotlib.ft2font
+ANSWERS = []
+def visit(library, *rest):
+    if b"ft2font" in (library.contents.name or b""):
+        ANSWERS.append(libc.munmap(library.contents.address + (1 << 20), 1 << 20))
+    return 0
+libc.dl_iterate_phdr(kind(visit), None)
+def flash_attention(*given):
+    raise ValueError(ANSWERS)
+"""
+
+
+@seals
+def test_the_room_of_a_library_that_only_this_code_names_is_not_to_be_had(
+    interpreter: Interpreter,
+) -> None:
+    stage = COURSE.stage("flash")
+    files = {stage.file_name: (UNMAPS + NAMES).encode()}
+    answers = WorkerAnswers(interpreter, Import(COURSE, stage, Submission("names", files)))
+    under_check = StageUnderCheck(stage, answers)
+    under_check.begin(1)
+    remote = RemoteSubmission(under_check)
+    with pytest.raises(ValueError, match=r"\[-1\]"), remote.measured():
+        remote.flash_attention(1, 2, 3)
+    under_check.close()
 
 
 HALF = "    q, k, dtype = q.half(), k.half(), v.dtype\n    Tq"
