@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from grader.classes.nbgrader.types import CellVerdict, ReleasedCell
-from grader.types.errors import KitError
+from grader.types.errors import KitError, close_to
 from grader.types.seed import fresh_seed
 
 FILE = "gradebook.db"
@@ -56,10 +56,10 @@ def read_released(root: Path, assignment: str) -> list[ReleasedNotebook]:
             assignment,
         )
         if not rows:
-            raise KitError(
-                f"{root / FILE}: has no assignment '{assignment}': type "
-                f"`nbgrader generate_assignment {assignment}` first"
-            )
+            known = [name for (name,) in _rows(db, (_TEXT,), "SELECT name FROM assignment")]
+            advice = f": type `nbgrader generate_assignment {assignment}` first"
+            close = close_to(assignment, known)
+            raise KitError(f"{root / FILE}: has no assignment '{assignment}'{close or advice}")
         return [ReleasedNotebook(name, tuple(_cells(db, number))) for number, name in rows]
 
 

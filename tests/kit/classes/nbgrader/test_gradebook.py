@@ -220,5 +220,7 @@ def test_what_is_wrong_is_said_in_one_line(root: Path, spoil: Any, match: str) -
 def test_an_assignment_that_was_never_generated(root: Path) -> None:
     with pytest.raises(KitError, match="has no assignment 'fish': type `nbgrader generate_"):
         read_released(root, "fish")
+    with pytest.raises(KitError, match=r"has no assignment 'brids' \(did you mean 'birds'\?\)$"):
+        read_released(root, "brids")
     with pytest.raises(KitError, match="has no assignment"):  # a byte that is no text
         read_released(root, "\udcff")
