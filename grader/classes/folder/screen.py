@@ -142,9 +142,9 @@ def _times(
     """Who is late, and why being late may be unknown."""
     if timeless and (assignment.due is not None or assignment.late is not None):
         these = "it does" if timeless == 1 else "they do"
-        words = f"Nothing tells when {count(timeless, 'submission')} came"
+        words = f"No time of arrival is known for {count(timeless, 'submission')}"
         yield from page.sentence(f"{words}, so {these} not count as late.")
-        yield from page.offer("To tell when:", "grade class SUBMISSIONS --out DIR --times FILE.csv")
+        yield from page.offer("To give the times:", "grade class SUBMISSIONS --out DIR --times FILE.csv")
     if missing:
         names = page.word(", ".join(missing))
         words = f"Extensions for students who are not here: {names}."
