@@ -144,7 +144,9 @@ def _times(
         these = "it does" if timeless == 1 else "they do"
         words = f"No time of arrival is known for {count(timeless, 'submission')}"
         yield from page.sentence(f"{words}, so {these} not count as late.")
-        yield from page.offer("To give the times:", "grade class SUBMISSIONS --out DIR --times FILE.csv")
+        yield from page.offer(
+            "To give the times:", "grade class SUBMISSIONS --out DIR --times FILE.csv"
+        )
     if missing:
         names = page.word(", ".join(missing))
         words = f"Extensions for students who are not here: {names}."
