@@ -194,7 +194,9 @@ class _Checks:
         lines = [
             *self._begin(),
             f"result = {self._called('*inputs')}{self._first}",
-            f"expect_shape(result, {sizes}){todo}" if axes else "assert not result.shape",
+            f"expect_shape(result, {sizes}){todo}"
+            if axes
+            else 'assert not result.shape, "the result is not a single number"',
         ]
         keeps_shape = any(self._result_axes(each) == axes for each in self._arrays[:1])
         constants = '"zeros", "ones"' + (', "input"' if keeps_shape else "")

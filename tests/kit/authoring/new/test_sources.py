@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
+from grader.authoring.new.checks import check_file
 from grader.authoring.new.signature import read_function
 from grader.authoring.new.sources import solution_text
 from grader.authoring.new.style import style_of
@@ -22,3 +25,10 @@ def test_a_new_solution_imports_what_its_annotations_name(preload: tuple[str, ..
 def test_any_is_no_annotation() -> None:
     text = solution_text("F", [read_function("f(x: any) -> any")], style_of(()), is_done=False)
     assert "def f(x):" in text
+
+
+def test_every_assert_of_a_new_check_has_a_message() -> None:
+    entry = read_function('norm(x: "B T") -> ""')
+    text = check_file("norm", [entry], style_of(("numpy",)))
+    asserts = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assert)]
+    assert asserts and all(node.msg is not None for node in asserts)
