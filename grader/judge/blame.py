@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from grader.judge.places import is_written
-from grader.judge.status import OUTCOMES, status
+from grader.judge.status import OUTCOMES, deciding_facts, status
 from grader.run.facts import FINE, Case, CaseFact, Ending, ForbiddenCall, StageFacts
 from grader.types.course import Course, Stage
 from grader.types.report import EARLIER, Outcome, Status
@@ -97,8 +97,8 @@ def _credited(alone: StageFacts) -> frozenset[str]:
     One that is skipped passes with the whole stage.
     """
     fine = FINE if status(alone) is Status.PASSED else (Ending.PASSED,)
-    failing = {fact.case.check for fact in alone.cases if fact.ending not in fine}
-    return frozenset(planned.id for planned in alone.planned) - failing
+    decided = zip(alone.planned, deciding_facts(alone), strict=True)
+    return frozenset(planned.id for planned, fact in decided if fact.ending in fine)
 
 
 def _own_mistakes(facts: StageFacts, alone: StageFacts, unfinished: Sequence[Stage]) -> StageFacts:

@@ -243,6 +243,15 @@ def test_what_fails_only_because_of_an_earlier_stage_may_get_its_points() -> Non
     assert [check.score for check in judge_stage(BIRD, found, blame).checks] == [0, 5, 0, 0]
 
 
+def test_what_never_ran_with_the_courses_functions_gets_no_points_by_them() -> None:
+    course = replace(COURSE, follow_through=True)
+    alone = facts("PW")
+    lost = replace(alone, cases=alone.cases[:1])
+    given = {"bird": "WW", "fold": "W", "wing": "P", "bird fold": lost}
+    _, blame = blamed(given, course=course)
+    assert blame.credited == {"x.0"}
+
+
 def with_class(one: Stage, *functions: str) -> Stage:
     entries = (
         EntryPoint("Bird", ("any",), is_class=True),
