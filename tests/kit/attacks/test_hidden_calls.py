@@ -58,9 +58,8 @@ class Hidden:
 
 
 CALLS = b"def call(): return torch.nn.functional.multi_head_attention_forward(*[None] * 13)".hex()
-KERNEL = (
-    "_native_multi_head_attention(*[one] * 3, 4, 2, *map(torch.ones, [(12, 4), 12, (4, 4), 4]))"
-)
+ARGUMENTS = "*[one] * 3, 4, 2, *map(torch.ones, [(12, 4), 12, (4, 4), 4])"
+KERNEL = f"_native_multi_head_attention({ARGUMENTS})"
 ELSEWHERE = """
 class Elsewhere(torch.Tensor):
     @staticmethod
@@ -166,6 +165,15 @@ HIDDEN = {
         "last.append(Last()); last.clear()",
         before="last = []\nclass Last:\n    def __del__(self): torch.nn.MultiheadAttention(4, 2)",
     ),
+    "a backward pass": Hidden(
+        "with torch.enable_grad(): Back.apply(torch.ones(1, requires_grad=True)).backward()",
+        before=(
+            "class Back(torch.autograd.Function):\n"
+            "    @staticmethod\n    def forward(ctx, x): return x * 1\n"
+            "    @staticmethod\n    def backward(ctx, g):\n"
+            "        torch.nn.MultiheadAttention(4, 2)\n        return g"
+        ),
+    ),
     "an operator": Hidden(
         "Sum() + 1",
         before="class Sum:\n    def __add__(self, o): torch.nn.MultiheadAttention(4, 2)",
@@ -266,6 +274,18 @@ HIDDEN = {
     "a kernel": Hidden(f"torch.ops.aten.{KERNEL}", NATIVE),
     "a kernel, by torch._C": Hidden(f"torch._C._VariableFunctions.{KERNEL}", NATIVE),
     "a kernel, by torch": Hidden(f"torch.{KERNEL}", NATIVE),
+    "a kernel taken before": Hidden(
+        f"taken.call_boxed(keys, {ARGUMENTS})",
+        NATIVE,
+        "keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)\n"
+        "taken = torch.library.get_kernel('aten::_native_multi_head_attention', 'CPU')",
+    ),
+    "a kernel inside that of a whole layer": Hidden(
+        "with torch.no_grad(): torch._transformer_encoder_layer_fwd(one, 4, 2, *map(torch.ones, "
+        "[(12, 4), 12, (4, 4), 4]), False, False, 1e-5, *[torch.ones(4)] * 4, *map(torch.ones, "
+        "[(8, 4), 8, (4, 8), 4]))",
+        NATIVE,
+    ),
     "a kernel, of nested tensors": Hidden(f"torch.{KERNEL}", NATIVE, NESTED.format("3, 4")),
     "torch.ops, of nested tensors": Hidden(
         "torch.ops.aten.scaled_dot_product_attention.default(one, one, one)",
