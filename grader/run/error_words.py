@@ -59,6 +59,7 @@ _AT_ODDS = (
     r"along axis \d+ (?:one|the) t\w+ has (?:size )?(\d+) and the (?:other|tensor) (\d+):",
     r"the first tensor has rows of (\d+) numbers, the second expects rows of (\d+):",
     r"the first tensor has rows of (\d+) numbers, so .* have size \d+, and it has (\d+)",
+    r"the tensors are joined along axis \d+; along another, one has (\d+) and the other (\d+),",
     r"these sizes hold (\d+) numbers, and the tensor has (\d+)",
     r"the tensor has (\d+) numbers, and (\d+) does not divide that",
     r"\w is an axis of (\d+) in tensor \d+ and of (\d+) in one before it:",
@@ -225,6 +226,13 @@ dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]
     <products>
 tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (\d+)
     <meeting>
+^Sizes of tensors must match except in dimension (\d+)\. Expected size (\d+) but got size (\d+)
+    the tensors are joined along axis {}; along another, one has {} and the other {}, and those two
+    must be equal
+^Tensors must have same number of dimensions: got (\d+) and (\d+)
+    tensors are joined along an axis that all of them have: one has {} axes, the other {}
+^stack expects each tensor to be equal size, but got (\[.*?\]) at entry 0 and (\[.*?\]) at
+    stack puts tensors of one shape along a new axis: one has {}, the other {}
 ^Tensor must have a last dimension with stride 1
     the two parts of a complex number must be neighbours in memory, and those of a strided view are
     not: call contiguous() first
@@ -254,7 +262,7 @@ Fan in and fan out can not be computed
     <of_numpy>
 ^(\w+)\(\): argument 'dim' .*must be int, not NoneType
     <of_numpy>
-'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$
+'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$|non-iterable NoneType object$
     <none>
 must be tuple of ints,? but (?:got|found element of type) float
     <float_size>

@@ -140,6 +140,16 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "a method of None": (lambda: NONE.shape, "None"),
     "a sum with None": (lambda: NONE + X, "None"),
     "a part that is None": (lambda: torch.cat([NONE, X]), "this value is None"),
+    "parts of None": (lambda: first_three(None), "this value is None"),
+    "parts of other sizes": (
+        lambda: torch.cat([X, X[:, :2]], 2),
+        "joined along axis 2; along another, one has 3 and the other 2",
+    ),
+    "parts with other axes": (lambda: torch.cat([X, X[0]]), "one has 4 axes, the other 3"),
+    "a stack of two shapes": (
+        lambda: torch.stack([X, X[:, :2]]),
+        r"one has \[2, 3, 4, 5\], the other \[2, 2, 4, 5\]",
+    ),
     "a float size": (lambda: X.view(2, 3, 20 / 1), "a size is a float"),
     "max": (lambda: X - X.max(-1), "the values and their indices: .max"),
     "a method of max": (lambda: X.max(-1).exp(), ".values is the first"),  # type: ignore[attr-defined]
@@ -397,6 +407,7 @@ def test_the_two_sizes_that_do_not_fit() -> None:
         (3, 4): lambda: y[0] @ x[0, :4].T.T,
         (5, 2): lambda: x[:, 0].expand(5, 4),
         (7, 5): lambda: torch.einsum("bij,bik->bjk", x, y),
+        (5, 6): lambda: torch.cat([x, x.new_zeros(2, 6, 4)], -1),
         None: lambda: x.squeeze(7),
     }
     for sizes, stop in stops.items():
