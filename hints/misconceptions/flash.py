@@ -293,6 +293,31 @@ def flash_no_dropout(call: _Call) -> Tensor:
 
 
 @_wrong(
+    "flash_dropped_from_the_sum",
+    says="You drop powers before you add them up, so the weights that stay sum to 1 again. The sum "
+    "that divides counts all of them: drop only where they meet the values.",
+    hint=5,
+)
+def flash_dropped_from_the_sum(call: _Call) -> Tensor:
+    if not call.dropout_p:
+        return call.right()
+    scores = _scores(call.q, call.k, call.mask, causal=call.causal).to(call.q.dtype)
+    top = scores.amax(-1, keepdim=True)
+    powers = F.dropout((scores - top.masked_fill(top.isneginf(), 0.0)).exp(), call.dropout_p)
+    total = powers.sum(-1, keepdim=True)
+    return powers @ call.v / total.masked_fill(total == 0, 1.0)
+
+
+@_wrong(
+    "flash_dropout_on_output",
+    says="You drop parts of the output. Dropout acts on the weights, before they meet the values.",
+    hint=5,
+)
+def flash_dropout_on_output(call: _Call) -> Tensor:
+    return F.dropout(call.right(dropout_p=0.0), call.dropout_p)
+
+
+@_wrong(
     "flash_blocked_see_all",
     says="A query that may see no key sees all as if nothing were blocked, as when you add -10000. "
     "Use a boolean mask or -inf: such a row is zeros.",
