@@ -120,6 +120,8 @@ def open_notebook(browser: Any, address: str) -> None:
     browser.get(address)
     soon(lambda: len(cells(browser)) > 4)
     soon(lambda: browser.find_element("css selector", idle))
+    ready = "return jupyterapp.shell.currentWidget.sessionContext.isReady"
+    soon(lambda: browser.execute_script(ready))  # what is run before is lost, though it looks idle
     cells(browser)[0].click()
     browser.switch_to.active_element.send_keys(webdriver.Keys.ESCAPE)
 
