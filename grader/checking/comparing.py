@@ -49,6 +49,7 @@ TOLERANCES = {
     "float16": (4e-3, 4e-3),
     "bfloat16": (2e-2, 2e-2),
 }
+_ROUNDED = (1e-6, 1e-6)  # what float32 costs
 EXACT = (0.0, 0.0)
 ANY_NUMBER = (0.0, float("inf"))
 COTANGENT_SEED = 1729
@@ -543,6 +544,9 @@ def _compare(
     where = first_place(~close)
     as_bool = str(actual.dtype).endswith("bool") and str(expected.dtype).endswith("bool")
     verb = "holds NaN" if numpy.isnan(got[where]) else "is wrong"
+    is_double = _name(actual.dtype) == "float64" and tolerance == TOLERANCES["float64"]
+    if is_double and numpy.allclose(got, want, *_ROUNDED):
+        verb = "is too imprecise for float64"
     place = f" at {position(where, names)}" if where else ""
     first = f"{capital(what)} {verb}{place}{extent(got, want, close, as_bool)}"
     axes = zip(names, expected.shape, strict=False)

@@ -518,8 +518,8 @@ class SplitByView(Attention):
 @_usual(
     "heads",
     "join_by_view",
-    "You split the heads correctly but join them by a reshape alone, which mixes the tokens. "
-    "Swap heads and tokens back before you merge.",
+    "You split the heads correctly, but where you merge them they still come before the tokens, "
+    "which mixes the tokens. Swap the two back first, and only once.",
 )
 class JoinByView(Attention):
     def combine(self, heads: Tensor) -> Tensor:

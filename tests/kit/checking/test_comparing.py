@@ -166,6 +166,8 @@ def test_complex_numbers_are_compared_whole(make: Make) -> None:
 def test_the_room_follows_the_dtype_of_the_answer(make: Make) -> None:
     expect_close(make([1.00001]), make([1.0]), axes="T")
     assert "wrong" in said(make([1.00001], "float64"), make([1.0], "float64"), "T")
+    rounded = said(make([1.0000001], "float64"), make([1.0], "float64"), "T")
+    assert rounded.startswith("The result is too imprecise for float64 at T=0")
     expect_close(make([1.5]), make([1.0]), axes="T", atol=0.6)
 
 
