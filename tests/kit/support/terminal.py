@@ -24,6 +24,7 @@ if sys.platform != "win32":
 LONGEST = 60.0  # for what takes a second, on a busy machine
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 LEAVES_THE_SCREEN = "\x1b[?1049l"
+LAST = "\0"
 
 
 class Terminal:
@@ -121,13 +122,15 @@ class Terminal:
         new.replace(file)
 
     def ends(self) -> int:
-        return self.process.wait(LONGEST)
+        """The exit code, once all that the command has written is here."""
+        code = self.process.wait(LONGEST)
+        os.write(self._terminal, LAST.encode())  # it comes after all that was written before
+        self.until(lambda: LAST in self.raw, "the last words are still on their way")
+        return code
 
     def is_as_before(self) -> None:
-        """The terminal is left as it was, without the lines of an exception."""
+        """Once the command has ended: the terminal is as it was, and no exception was shown."""
         assert termios.tcgetattr(self._terminal) == self.before
-        # Its last words may still be on their way when the process has ended.
-        self.until(lambda: LEAVES_THE_SCREEN in self.raw, "the screen has not been left")
         assert self.raw.count("\x1b[?1049h") == self.raw.count(LEAVES_THE_SCREEN) == 1
         assert "Traceback" not in self.raw
 
