@@ -161,9 +161,8 @@ class StageServer:
         self._namespace = lambda name: module if name == fixture else getattr(module, name)
         defined = [name for name in header["names"] if callable(getattr(module, name, None))]
         others = [name for name in list(vars(module)) if not name.startswith("_")][:200]
-        return Frame(
-            {"defined": defined, "others": [name[:80] for name in others], "cells": errors[:20]}
-        )
+        told = errors[:10] + errors[10:][-10:]  # in a kernel, the cell being graded comes last
+        return Frame({"defined": defined, "others": [name[:80] for name in others], "cells": told})
 
     def _patch(self, names: list[str]) -> Callable[[Any], None]:
         """Have the other side answer the functions `names` of a module."""
