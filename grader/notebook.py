@@ -136,7 +136,9 @@ class Session:
     def grade_cell(self, line: str, cell: str) -> None:
         """`%%grade STAGE`: grade the cell for the stage, then run it."""
         number = self._number
-        self._source = f"%%grade {line}\n{cell}"
+        above, found, _ = self._source.partition("%%grade")  # %%time may stand above it
+        lines_above = above.count("\n") if found else 0
+        self._source = "\n" * lines_above + f"%%grade {line}\n{cell}"
         self._is_left_out = True
         slugs = line.split()
         if len(slugs) != 1:

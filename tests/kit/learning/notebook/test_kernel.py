@@ -267,6 +267,13 @@ def test_an_exception_in_the_cell_is_shown_as_usual_and_the_verdict_comes(warm: 
     assert "SyntaxError" in told.data["text/html"]
 
 
+@pytest.mark.parametrize("above", ["", "\n", "%%time\n", "\n%%time\n"])
+def test_a_line_is_counted_from_the_top_of_its_cell(warm_tiny: Kernel, above: str) -> None:
+    lines = "def moving_average(values, width):\n    return values[99]"
+    html = warm_tiny.html(f"{above}%%grade moving_average\n{lines}")
+    assert f"this cell, line {3 + above.count(chr(10))}, in moving_average" in html
+
+
 def test_the_magics_show_the_notebooks_own_code(warm: Kernel) -> None:
     body = "return x.view(len(x), num_heads, x.shape[1], x.shape[2] // num_heads)"
     warm.run(f"def split_heads(x, num_heads):\n    {body}")
