@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from grader.judge.blame import find_blame
 from grader.judge.places import is_begun, is_replaced, written_elsewhere
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
+# The verdict on a stage, and whether it is known; if not, the function runs the stage.
+Verdict = Callable[["Stage", Callable[[], "StageResult"]], tuple["StageResult", bool]]
+# What a class knows of one submission's code, because others wrote the same.
+Shared = Callable[["Course", "Request", str, "SubmissionRuns"], Verdict]
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
 VALUE_SECONDS = 1.5  # and then on the first wrong value; usually a third of this is enough
 _STUB_BELOW = "Another cell holds the stub, which replaces your code: move your code there."
@@ -159,20 +163,6 @@ def with_engine(
         return with_checks(course, collected, warm)
 
 
-class KnownCode(Protocol):
-    """What is known of one submission's code, because others in a class wrote the same."""
-
-    def verdict(self, stage: Stage, judged: Callable[[], StageResult]) -> tuple[StageResult, bool]:
-        """The verdict on a stage, and whether it is known; if not, `judged` runs the stage."""
-
-
-class Shared(Protocol):
-    """Verdicts that the submissions of a class share."""
-
-    def of(self, course: Course, request: Request, device: str, runs: SubmissionRuns) -> KnownCode:
-        """What they say of one submission."""
-
-
 class Engine:
     """Grades submissions of one course, one after the other, as often as wanted.
 
@@ -243,7 +233,9 @@ class Engine:
             self._runs = None
             runs.close()
         notes = [f"seed {request.seed}", *runs.notes]
-        notes += [_not_started_note(each) for each in results if each.why_not_started]
+        for each in results:
+            if why := each.why_not_started:
+                notes.append(why if each.slug in why else f"{each.slug}: {why}")
         if self.interpreter.missing_layers:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
         report = judge(self.course, request.submission.name, self.device, results, notes)
@@ -439,11 +431,6 @@ def _why_not_started(submission: Submission, stage: Stage) -> str:
     return f"{name} is written in {safe_line(file)}: move it to {place}."
 
 
-def _not_started_note(result: StageResult) -> str:
-    why = result.why_not_started
-    return why if result.slug in why else f"{result.slug}: {why}"
-
-
 @dataclass(eq=False)
 class _Grading:
     """The verdicts on one submission's stages."""
@@ -468,12 +455,12 @@ class _Grading:
             yield from self._side_by_side(self._request.stages)
             return
         asked = self._course, self._request, self._device, self._runs
-        known = None if self._shared is None else self._shared.of(*asked)
+        verdict = None if self._shared is None else self._shared(*asked)
         for stage in self._request.stages:
-            if known is None:
+            if verdict is None:
                 yield self._result(stage)
             else:
-                result, is_known = known.verdict(stage, partial(self._result, stage))
+                result, is_known = verdict(stage, partial(self._result, stage))
                 if is_known and result.status is Status.PASSED:
                     self._is_right.add(stage.slug)
                 yield result

@@ -364,7 +364,7 @@ def tell_profile(notebooks: Sequence[bytes]) -> None:
                 before = used()
                 submission = Submission("", {}, cells=parse_cells(data, "a notebook"))
                 with sampled(PARTS) as seen:
-                    report = engine.grade(Request(submission, STAGES, 1), shared=earned)
+                    report = engine.grade(Request(submission, STAGES, 1), shared=earned.of)
                 engine.interpreter.prepare()
                 after = used()
                 kind = "all right" if report.score == report.max_score else "something wrong"

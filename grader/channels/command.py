@@ -21,10 +21,7 @@ _FILES: dict[str, tuple[ModuleType, str]] = {
         student_command,
         "make the student's copy: a zip of stubs, grader, hints and visible checks",
     ),
-    "gradescope": (
-        gradescope_command,
-        "make an autograder for Gradescope: a zip to upload there",
-    ),
+    "gradescope": (gradescope_command, "make an autograder for Gradescope: a zip to upload there"),
     "github": (
         github_command,
         "make a template repository for GitHub whose workflow grades each push",

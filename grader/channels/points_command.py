@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from grader.channels.rosters import (
-    PointsImport,
-    blackboard_import,
-    canvas_import,
-    moodle_import,
-)
+from grader.channels.rosters import PointsImport, blackboard_import, canvas_import, moodle_import
 from grader.channels.scores import parse_scores
 from grader.classes.folder.csv_files import csv_text, parse_table, read_text
 from grader.command.output import console, short_path, write_file
@@ -71,44 +66,37 @@ _PLATFORMS = (
 def add_parsers(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `grade release canvas`, `moodle` and `blackboard`."""
     for platform in _PLATFORMS:
-        _add_platform(kinds, platform)
-
-
-def _add_platform(
-    kinds: argparse._SubParsersAction[argparse.ArgumentParser], platform: _Platform
-) -> None:
-    name = platform.name
-    parser = kinds.add_parser(
-        name.lower(),
-        help=f"write scores as a CSV file that {name} imports",
-        description=f"Put scores into a table that {name} exported, for {name} to import. Students "
-        f"are matched by their {platform.matched}.",
-    )
-    parser.add_argument(
-        "--roster", type=Path, required=True, metavar="EXPORT.csv", help=platform.exported
-    )
-    parser.add_argument(
-        "--scores",
-        type=Path,
-        required=True,
-        metavar="SCORES.csv",
-        help="from `nbgrader export`, or any table with columns student_id and score",
-    )
-    if platform.has_columns:
-        parser.add_argument(
-            "--assignment", required=True, metavar="NAME", help=f"the assignment's name in {name}"
+        name = platform.name
+        parser = kinds.add_parser(
+            name.lower(),
+            help=f"write scores as a CSV file that {name} imports",
+            description=f"Put scores into a table that {name} exported, for {name} to import. "
+            f"Students are matched by their {platform.matched}.",
         )
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="NAME",
-        help="the assignment's name in SCORES.csv (default: the only one)",
-    )
-    default = f"{name.lower()}-import.csv"
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE.csv", default=default, help=f"default: {default}"
-    )
-    parser.set_defaults(run=partial(_run, platform), assignment="")
+        parser.add_argument(
+            "--roster", type=Path, required=True, metavar="EXPORT.csv", help=platform.exported
+        )
+        parser.add_argument(
+            "--scores",
+            type=Path,
+            required=True,
+            metavar="SCORES.csv",
+            help="from `nbgrader export`, or any table with columns student_id and score",
+        )
+        if platform.has_columns:
+            what = f"the assignment's name in {name}"
+            parser.add_argument("--assignment", required=True, metavar="NAME", help=what)
+        parser.add_argument(
+            "--from",
+            dest="source",
+            metavar="NAME",
+            help="the assignment's name in SCORES.csv (default: the only one)",
+        )
+        default = f"{name.lower()}-import.csv"
+        parser.add_argument(
+            "--out", type=Path, metavar="FILE.csv", default=default, help=f"default: {default}"
+        )
+        parser.set_defaults(run=partial(_run, platform), assignment="")
 
 
 def _run(platform: _Platform, args: argparse.Namespace) -> int:

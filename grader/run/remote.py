@@ -38,7 +38,12 @@ class RemoteSubmission:
         """
         stage = self._stage
         stage.need("")  # only to make sure that the learner's code was imported
-        caller = Caller(stage.request, _own_fault, _handle_of)
+
+        def own_fault(error: dict[str, Any]) -> Exception:
+            words = submission_error(error)
+            return RuntimeError(f"what the check has given does not work: {words}")
+
+        caller = Caller(stage.request, own_fault, _handle_of)
         target = {"given": source, "name": name}
         made = f"{name}({arguments(args, kwargs)})"
         value = stage.call(caller, name, args, kwargs, code="", target=target)
@@ -267,10 +272,6 @@ class RemoteModule(RemoteObject):
 
 def _handle_of(value: Any) -> Handle | None:
     return value.handle if isinstance(value, RemoteObject) else None
-
-
-def _own_fault(error: dict[str, Any]) -> Exception:
-    return RuntimeError(f"what the check has given does not work: {submission_error(error)}")
 
 
 def _named_tensors(value: Any, what: str) -> list[tuple[str, Any]]:

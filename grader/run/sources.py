@@ -40,7 +40,8 @@ def libraries(submission: Submission, stage: Stage) -> list[str]:
     """The modules that a stage's code may import, by their full names, but for the submission's."""
     unread: dict[str, list[str]] = {}
     for name, data in submission.files.items():
-        unread.setdefault(_root(name), []).append(_text(data))
+        module = name.partition("/")[0].removesuffix(".py")
+        unread.setdefault(module, []).append(_text(data))
     own = set(unread)
     found: dict[str, None] = {}
     pending = [text for _, text in stage_sources(submission, stage)]
@@ -50,11 +51,6 @@ def libraries(submission: Submission, stage: Stage) -> list[str]:
         for name in named:
             pending += unread.pop(name.partition(".")[0], [])
     return [name for name in found if name.partition(".")[0] not in own][:_MOST_LIBRARIES]
-
-
-def _root(file: str) -> str:
-    """The module that a file of a folder belongs to, without the modules inside."""
-    return file.partition("/")[0].removesuffix(".py")
 
 
 def definition(name: str) -> re.Pattern[str]:

@@ -235,7 +235,7 @@ def verdicts(course: Course, submissions: Sequence[Submission]) -> tuple[list[Re
         with Earned(shared=False) as earned:
             for submission in submissions:
                 request = Request(submission, stages, seed=11)
-                reports.append(engine.grade(request, shared=earned))
+                reports.append(engine.grade(request, shared=earned.of))
                 checks = [check for stage in reports[-1].stages for check in stage.checks]
                 known += not any(check.seconds for check in checks)
                 by_itself = without_seconds(engine.grade(request))
@@ -270,7 +270,7 @@ def test_what_others_hand_in_takes_no_points_from_what_is_written() -> None:
         same = same_code(TINY, request, SourceReader(Reader(None), right))[stage.slug]
         with Earned(shared=False) as earned:
             earned.take(f"{stage.slug} {same.digest} 11 cpu", not_begun, alone=True)
-            return engine.grade(request, shared=earned)
+            return engine.grade(request, shared=earned.of)
 
     assert with_engine(TINY, [stage], "cpu", body).stages[0].status is Status.PASSED
 

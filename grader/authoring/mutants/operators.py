@@ -51,6 +51,7 @@ _TURNED = frozenset({"T", "mT", "H", "mH"})
 _SYMMETRIC = frozenset({"transpose", "swapaxes", "swapdims", "max", "min", "maximum", "minimum"})
 _COUNTS = frozenset({"range", "arange"})
 _NUMBERS = frozenset({"int", "float", "bool"})
+_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))  # as for arguments
 _TORCH = re.compile(r"^[ \t]*(?:import|from) torch\b", re.MULTILINE)
 
 
@@ -349,13 +350,8 @@ def _diagonal(node: Any, around: _Around) -> Iterator[Any]:
     needed = int(_root(node.func) in around.libraries)
     if _called(node) in _TRIANGLES and len(node.args) == needed:
         for diagonal in (-1, 1):
-            new = cst.Arg(_number(diagonal), keyword=cst.Name("diagonal"), equal=_equal())
+            new = cst.Arg(_number(diagonal), keyword=cst.Name("diagonal"), equal=_EQUAL)
             yield node.with_changes(args=[*node.args, new])
-
-
-def _equal() -> Any:
-    none = cst.SimpleWhitespace("")
-    return cst.AssignEqual(none, none)
 
 
 @_on("detach", cst.Assign, cst.AnnAssign, cst.Return)

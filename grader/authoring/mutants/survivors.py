@@ -200,7 +200,8 @@ class _Trials:
 
         That the others are caught is what `grade verify` proves.
         """
-        work = self._every_check if self._needed else self._first_check
+        every = self._cases.values()
+        work = (lambda job: self._outcome(job, every)) if self._needed else self._first_check
         for mutant, outcome in self._forked(self._mutants, work):
             self._outcomes[mutant.id] = outcome
             self._progress(self._stage.slug, len(self._outcomes), len(self._mutants))
@@ -275,10 +276,6 @@ class _Trials:
         found = found if found.cases else self._outcome(job, order, most=1)
         self._telling.update((where, case) for case in found.cases.values())
         return found
-
-    def _every_check(self, job: Mutant | Misconception) -> _Outcome:
-        """A failing case of every check that fails."""
-        return self._outcome(job, self._cases.values())
 
     def _outcome(
         self, job: Mutant | Misconception, cases: Iterable[Case], most: int | None = None

@@ -11,12 +11,7 @@ from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.examples import Examples
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds, import_fault
-from grader.authoring.verify.solution_runs import (
-    SolutionRuns,
-    both_sides,
-    error_of,
-    faulty_place,
-)
+from grader.authoring.verify.solution_runs import SolutionRuns, both_sides, error_of, faulty_place
 from grader.read.faults import fault_of
 from grader.read.stubs import read_stub
 from grader.run.facts import FINE

@@ -12,12 +12,7 @@ from grader.authoring.verify.author_files import check_place
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.memory import sources_of_mistakes
 from grader.authoring.verify.runs import CheckRuns, Find, Hangs, Seeds, silence
-from grader.authoring.verify.solution_runs import (
-    SolutionRuns,
-    error_of,
-    faulty_place,
-    first_line,
-)
+from grader.authoring.verify.solution_runs import SolutionRuns, error_of, faulty_place, first_line
 from grader.authoring.verify.types import MisconceptionProof
 from grader.misconceptions import Misconception
 from grader.read.misconceptions import other_call

@@ -65,7 +65,7 @@ def _grade_all(work: ClusterWork, folder: Path, answer: Callable[[Result], None]
         with Earned(shared=False) as earned:
 
             def lane(engine: Engine) -> Callable[[Job], tuple[Report, float]]:
-                return lambda job: graded(engine, job, stages, earned)
+                return lambda job: graded(engine, job, stages, earned.of)
 
             for first in jobs:  # its seed is that of the class
                 every = chain([first], jobs)

@@ -13,7 +13,7 @@ from grader.classes.folder.students import Found, read_student
 from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
 from grader.classes.grading import all_graded
 from grader.classes.sharing.earned import Earned
-from grader.engine import Engine, Request
+from grader.engine import Engine, Request, Shared
 from grader.judge.verdict import judge_refused
 from grader.read.renamed import with_present_names
 from grader.run.lanes import LaneLost, can_fork
@@ -185,20 +185,20 @@ def graded_here(
     with Earned(shared=can_fork(engine.device)) as earned:
 
         def work(lane: Engine) -> Callable[[Job], tuple[Report, float]]:
-            return lambda job: graded(lane, job, stages, earned)
+            return lambda job: graded(lane, job, stages, earned.of)
 
         yield from all_graded(engine, jobs, lanes, stages, seed, work)
 
 
 def graded(
-    engine: Engine, job: Job, stages: Sequence[Stage], earned: Earned | None = None
+    engine: Engine, job: Job, stages: Sequence[Stage], shared: Shared | None = None
 ) -> tuple[Report, float]:
     """The report on a job, graded with its own seed, and the seconds that it used.
 
-    `earned` holds the class's results so far, which need no rerun; None reruns everything.
+    `shared` is what the class knows already, which needs no rerun; None reruns everything.
     """
     submission = replace(job.submission, name=job.record.student)
-    report = engine.grade(Request(submission, tuple(stages), job.seed), shared=earned)
+    report = engine.grade(Request(submission, tuple(stages), job.seed), shared=shared)
     return report, report.seconds
 
 

@@ -52,10 +52,7 @@ _SELECT = (
 
 _MAYBE = (str, type(None))
 # The types of the columns of _SELECT.
-_KINDS: Sequence[Any] = (
-    *(int, str, str, str, str, str, int, str, _MAYBE),
-    *(str, str, float, str),
-)
+_KINDS: Sequence[Any] = (*(int, str, str, str, str, str, int, str, _MAYBE), *(str, str, float, str))
 
 
 @dataclass(eq=False)

@@ -55,10 +55,7 @@ def _roots(folder: Path) -> Iterator[Path]:
 
 
 def hint_use(
-    course: Course,
-    entries: Iterable[LedgerEntry],
-    progresses: dict[str, Progress],
-    headings: Hints,
+    course: Course, entries: Iterable[LedgerEntry], progresses: dict[str, Progress], headings: Hints
 ) -> tuple[HintUse, ...]:
     """The hints after which somebody still fails the stage, those that helped least first.
 

@@ -27,15 +27,10 @@ from grader.classes.nbgrader.gradebook import (
     write_entries,
 )
 from grader.classes.nbgrader.restore import Restored, restored
-from grader.classes.nbgrader.submitted import (
-    Submitted,
-    companions,
-    read_submitted,
-    time_of,
-)
+from grader.classes.nbgrader.submitted import Submitted, companions, read_submitted, time_of
 from grader.classes.nbgrader.types import Graded, NotebookVerdict, ReleasedCell
 from grader.classes.sharing.earned import Earned
-from grader.engine import Engine, Request
+from grader.engine import Engine, Request, Shared
 from grader.read.course_file import assignment_named
 from grader.read.files import listed_names, name_in_text, write_whole
 from grader.read.progress import make_memory_folder
@@ -55,13 +50,13 @@ def verdict_on(
     found: Submitted,
     released: Sequence[ReleasedCell],
     notes: Sequence[str],
-    earned: Earned | None = None,
+    shared: Shared | None = None,
 ) -> NotebookVerdict:
     """Grade the stages that have a cell among the `released`.
 
-    The submitted code is graded unchanged, as by `grade --submission`. `earned` holds the class's
-    results so far; `notes` say what was unusual. Raises KitError if the course's points have
-    changed since the release.
+    The submitted code is graded unchanged, as by `grade --submission`. `shared` is what the class
+    knows already; `notes` say what was unusual. Raises KitError if the course's points have changed
+    since the release.
     """
     stages = released_stages(engine.course, released)
     ids = {stage.slug: cell_ids(stage, released) for stage in stages}
@@ -72,7 +67,7 @@ def verdict_on(
     except SubmissionFileError:
         return unreadable_verdict([(*ids[stage.slug], stage.points) for stage in stages], notes)
     submission = Submission(found.file.name, {}, cells=cells)
-    report = engine.grade(Request(submission, stages, seed), shared=earned)
+    report = engine.grade(Request(submission, stages, seed), shared=shared)
     return notebook_verdict(report, ids, notes)
 
 
@@ -152,9 +147,8 @@ class NbgraderClass:
             names = listed_names(entry) if entry.is_dir() else [entry.name]
             is_work = any(name.lower().endswith(".ipynb") for name in names)
             return f"move the notebook to {own}" if is_work else ""
-        if "\n" in entry.name or not _is_utf8(
-            entry.name
-        ):  # nbgrader's own commands would end there
+        is_utf8 = entry.name == entry.name.encode("utf-8", "ignore").decode()
+        if "\n" in entry.name or not is_utf8:  # nbgrader's own commands would end there
             return "its name is not a line of text, so rename it"
         is_hidden = entry.name.startswith(".")
         return "nbgrader ignores a name that begins with a dot, so rename it" if is_hidden else ""
@@ -178,7 +172,7 @@ class NbgraderClass:
             with Earned(shared=can_fork(engine.device)) as earned:
 
                 def work(lane: Engine) -> Callable[[str], tuple[GradebookEntry, Graded]]:
-                    return lambda student: self._one(lane, student, seed, earned)
+                    return lambda student: self._one(lane, student, seed, earned.of)
 
                 graded = all_graded(engine, students, lanes, self.stages, seed, work)
                 with closing(graded):
@@ -192,11 +186,11 @@ class NbgraderClass:
                 self._write(entries)
 
     def _one(
-        self, engine: Engine, student: str, seed: int, earned: Earned
+        self, engine: Engine, student: str, seed: int, shared: Shared
     ) -> tuple[GradebookEntry, Graded]:
         """Grade one student and stage the notebook."""
         found, result = self._read(student)
-        verdict = verdict_on(engine, seed, found, self._notebook.cells, result.notes, earned)
+        verdict = verdict_on(engine, seed, found, self._notebook.cells, result.notes, shared)
         return self._put_aside(found, result, verdict)
 
     def _unknown(self, student: str, why: str) -> tuple[GradebookEntry, Graded]:
@@ -309,11 +303,6 @@ class NbgraderClass:
         plugin = (import_item(chosen) if isinstance(chosen, str) else chosen)(config=config)
         penalty = plugin.late_submission_penalty(student, points, late)
         return None if penalty is None else min(max(float(penalty), 0.0), points)
-
-
-def _is_utf8(name: str) -> bool:
-    """Whether a file's name is text."""
-    return name == name.encode("utf-8", "ignore").decode()
 
 
 def _is_there(folder: Path) -> bool:

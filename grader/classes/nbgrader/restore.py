@@ -58,7 +58,8 @@ def restored(data: bytes, released: Sequence[ReleasedCell]) -> Restored:
             seen.add(grade_id)
             here = known[grade_id]
             if cell["cell_type"] != here.cell_type:
-                notes.append(_retyped(here, cell["cell_type"]))
+                cost = ", so its code was not graded" if here.solution else ""
+                notes.append(f"The cell {grade_id} had become a {cell['cell_type']} cell{cost}.")
             if here.locked and cell["source"].splitlines() != here.source.splitlines():
                 changed.add(grade_id)
             cell = _as_released(cell, here)
@@ -172,11 +173,6 @@ def _as_released(cell: dict[str, Any], released: ReleasedCell) -> dict[str, Any]
         known["points"] = released.points
     cell["metadata"][_MINE] = known
     return cell
-
-
-def _retyped(released: ReleasedCell, kind: str) -> str:
-    cost = ", so its code was not graded" if released.solution else ""
-    return f"The cell {released.grade_id} had become a {kind} cell{cost}."
 
 
 def _noted(found: Collection[str], order: Iterable[str], what: str) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.classes.sharing.same_code import same_code
-from grader.engine import Request
+from grader.engine import Request, Verdict
 from grader.judge.places import is_written
 from grader.judge.verdict import judge_stage
 from grader.types.course import Course, Stage
@@ -47,9 +47,29 @@ class Earned:
         if self._file is not None:
             self._file.close()
 
-    def of(self, course: Course, request: Request, device: str, runs: SubmissionRuns) -> KnownCode:
+    def of(self, course: Course, request: Request, device: str, runs: SubmissionRuns) -> Verdict:
         """What these verdicts say of one submission."""
-        return KnownCode(self, course, request, device, runs)
+        # A student's copy has no checks that could prove anything.
+        all_same = {} if course.is_partial else same_code(course, request, runs.source)
+
+        def verdict(stage: Stage, judged: Callable[[], StageResult]) -> tuple[StageResult, bool]:
+            same = all_same.get(stage.slug)
+            if same is None:
+                return judged(), False
+            key = f"{stage.slug} {same.digest} {request.seed} {device}"
+            known = self.result(key, stage.slug)
+            if known is None and self.asks_for_proof(key):
+                facts = runs.facts_of_part(stage, same.alone(request.submission))
+                known = self.take(key, judge_stage(stage, facts), alone=True)
+            # No other submission takes points from what is written.
+            passed = known is not None and known.status is Status.PASSED
+            if known is not None and (passed or not is_written(request.submission, stage)):
+                return known, True
+            result = judged()
+            self.take(key, result, alone=False)
+            return result, False
+
+        return verdict
 
     def result(self, key: str, slug: str) -> StageResult | None:
         """The known verdict on a stage with this key, None if there is none."""
@@ -101,41 +121,3 @@ class Earned:
         """The next whole lines."""
         news = os.pread(file, 1 << 16, self._read)
         return news[: news.rfind(b"\n") + 1]
-
-
-class KnownCode:
-    """What the verdicts of a class say of one submission."""
-
-    def __init__(
-        self,
-        earned: Earned,
-        course: Course,
-        request: Request,
-        device: str,
-        runs: SubmissionRuns,
-    ) -> None:
-        self._earned = earned
-        self._request = request
-        self._device = device
-        self._runs = runs
-        # A student's copy has no checks that could prove anything.
-        self._same = {} if course.is_partial else same_code(course, request, runs.source)
-
-    def verdict(self, stage: Stage, judged: Callable[[], StageResult]) -> tuple[StageResult, bool]:
-        """The verdict on a stage, and whether it is known; if not, `judged` runs the stage."""
-        earned, request = self._earned, self._request
-        same = self._same.get(stage.slug)
-        if same is None:
-            return judged(), False
-        key = f"{stage.slug} {same.digest} {request.seed} {self._device}"
-        known = earned.result(key, stage.slug)
-        if known is None and earned.asks_for_proof(key):
-            facts = self._runs.facts_of_part(stage, same.alone(request.submission))
-            known = earned.take(key, judge_stage(stage, facts), alone=True)
-        # No other submission takes points from what is written.
-        passed = known is not None and known.status is Status.PASSED
-        if known is not None and (passed or not is_written(request.submission, stage)):
-            return known, True
-        result = judged()
-        earned.take(key, result, alone=False)
-        return result, False

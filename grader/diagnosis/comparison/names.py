@@ -34,11 +34,7 @@ class Level(IntEnum):
     EVERYWHERE = 3
 
 
-_SAID = {
-    Level.CHECK: NOT_EVERY_CHECK,
-    Level.ORDINARY: NOT_EVERYTHING,
-    Level.EVERYWHERE: "",
-}
+_SAID = {Level.CHECK: NOT_EVERY_CHECK, Level.ORDINARY: NOT_EVERYTHING, Level.EVERYWHERE: ""}
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,10 @@ class _Levels:
         agrees = self._explanations.everywhere(id) is not None
         if agrees and self._is_covered(self._by_id[id].replaces):
             return Level.EVERYWHERE
-        if any(_is_more(deviating[case], by_case[case]) for case in cases):
+        # A wrong answer of a case is left unexplained, or it gives another one there.
+        if any(deviating[case].explained > by_case[case].explained for case in cases):
+            return None
+        if any(by_case[case].ordinarily for case in cases):
             return None
         if self._is_whole(id):
             entry = self._by_id[id].replaces
@@ -149,11 +148,6 @@ class _Levels:
         }
         wrong = self._explanations.deviating[entry]
         return {case for case, tally in wrong.items() if tally.explained} <= covered
-
-
-def _is_more(wrong: Tally, by_suspect: Tally) -> bool:
-    """Whether a misconception leaves a wrong answer of a case unexplained, or gives another one."""
-    return wrong.explained > by_suspect.explained or by_suspect.ordinarily
 
 
 def _best(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from grader.diagnosis.repair.candidates import Candidates
 from grader.diagnosis.repair.edits.edit import Edit
-from grader.diagnosis.repair.search import search
 from grader.diagnosis.reserve import unreserved
 from grader.types.report import Cause, CheckResult, Diagnosis, StageResult
 
@@ -35,8 +34,7 @@ def find_place(candidates: Candidates) -> tuple[Place | None, bool]:
     Beside it, whether there was no time to try every edit.
     """
     try:
-        edits = candidates.edits() if candidates.first else []
-        edit, gave_up = search(edits, candidates.helps, candidates.passes, candidates.has_time)
+        edit, gave_up = search(candidates)
         if edit is None:
             return None, gave_up
         place = place_of(edit, candidates.text(edit.source))
@@ -44,6 +42,19 @@ def find_place(candidates: Candidates) -> tuple[Place | None, bool]:
         return replace(place, also=also, at_least=not candidates.has_time()), gave_up
     finally:
         candidates.close()
+
+
+def search(candidates: Candidates) -> tuple[Edit | None, bool]:
+    """The likeliest edit with which the stage passes, and whether the time was up before that."""
+    for edit in candidates.edits() if candidates.first else ():
+        if not candidates.has_time():
+            return None, True
+        if candidates.helps(edit):
+            if not candidates.has_time():
+                return None, True
+            if candidates.passes(edit):
+                return edit, False
+    return None, not candidates.has_time()
 
 
 def place_of(edit: Edit, text: str) -> Place:

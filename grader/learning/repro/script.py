@@ -152,7 +152,8 @@ class _Writer:
                 told.append(line)
             elif line.name not in names:
                 told += line.written()
-        constants = [f'{name} = float("{name}")' for name in ("inf", "nan") if _uses(told, name)]
+        used = set(re.findall(r'(?<![\w"])(?:inf|nan)\b', "\n".join(told)))
+        constants = [f'{name} = float("{name}")' for name in sorted(used)]
         return [*constants, *told]
 
     def write(self, exchange: Exchange) -> None:
@@ -382,7 +383,8 @@ def _drawn(made: Sequence[_Made], seeds: Sequence[int]) -> dict[str, list[str]]:
         draw = f"draw_{generators + 1}" if generators else "draw"
         lines: dict[str, list[str]] = {}
         kept = 0  # up to the last tensor that is too large to write out
-        left = [each for each in made if each.name not in found and _may_be_drawn(each.tensor)]
+        left = [each for each in made if each.name not in found]
+        left = [each for each in left if each.tensor.is_floating_point() and each.tensor.numel()]
         while left:
             state = generator.get_state()
             for each in left:
@@ -401,10 +403,6 @@ def _drawn(made: Sequence[_Made], seeds: Sequence[int]) -> dict[str, list[str]]:
             found[name] = first + lines[name]
             first = []
     return found
-
-
-def _may_be_drawn(tensor: Any) -> bool:
-    return bool(tensor.is_floating_point()) and tensor.numel() > 0
 
 
 def _how(tensor: Any, generator: Any, draw: str) -> str:
@@ -440,10 +438,6 @@ def _literal(value: Any, dtype: str) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return repr(value) if dtype.endswith("float64") else _short(value)
     return str(value)  # inf and nan are names in the script
-
-
-def _uses(lines: Sequence[str], name: str) -> bool:
-    return any(re.search(rf"(?<![\w\"]){name}\b", line) for line in lines)
 
 
 def _short(value: float) -> str:

@@ -233,7 +233,7 @@ def spoken() -> Sequence[Report]:
         with Earned(shared=False) as earned:
             evil = notebook(RIGHT, TOO_MANY_DIGITS + SETS_MISSING_LAYERS)
             return [
-                engine.grade(Request(each, STAGES, seed=11), shared=earned)
+                engine.grade(Request(each, STAGES, seed=11), shared=earned.of)
                 for each in (evil, *[notebook(RIGHT)] * 3)
             ]
 
@@ -254,7 +254,7 @@ def verdicts() -> Mapping[str, list[tuple[object, object]]]:
         for first, second in permutations(both):
             with Earned(shared=False) as earned:
                 for request, alone in (first, first, second, second, first):
-                    yield alone, told(engine.grade(request, shared=earned))
+                    yield alone, told(engine.grade(request, shared=earned.of))
 
     return with_engine(TINY, STAGES, "cpu", body)
 

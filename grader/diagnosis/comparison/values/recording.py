@@ -60,12 +60,7 @@ class RecordingAnswers(WorkerAnswers):
 class Recordings(Cancellable):
     """Why failing checks without a diagnosis fail, as a run of each by itself shows it."""
 
-    def __init__(
-        self,
-        reruns: Reruns,
-        facts: StageFacts,
-        budget: Budget,
-    ) -> None:
+    def __init__(self, reruns: Reruns, facts: StageFacts, budget: Budget) -> None:
         self._reruns = reruns
         self._facts = facts
         self._budget = budget

@@ -11,12 +11,7 @@ from typing import Any
 from grader.diagnosis.repair.edits.edit import Change
 from grader.diagnosis.repair.edits.scope import Scope
 from grader.diagnosis.repair.edits.source import Source
-from grader.diagnosis.repair.edits.syntax import (
-    integer,
-    is_axis,
-    is_of_self,
-    is_size,
-)
+from grader.diagnosis.repair.edits.syntax import integer, is_axis, is_of_self, is_size
 
 _INFINITY = re.compile(r"""(torch|math|np|numpy)\.inf|float\(["']inf["']\)""")
 _MINUS_INFINITY = 'float("-inf")'

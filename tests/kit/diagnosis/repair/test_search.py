@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from grader.diagnosis.repair.edits.edit import Edit
-from grader.diagnosis.repair.places import place_of
-from grader.diagnosis.repair.search import search
+from grader.diagnosis.repair.places import place_of, search
 
 
 def edit(new: str, start: int = 0, end: int = 0) -> Edit:
@@ -16,6 +18,13 @@ def edit(new: str, start: int = 0, end: int = 0) -> Edit:
 EDITS = [edit("a"), edit("b"), edit("c")]
 
 
+def tried(helps: Any, passes: Any, has_time: Any) -> Any:
+    """What a search finds among these edits."""
+    known = {"edits": lambda: EDITS, "helps": helps, "passes": passes, "has_time": has_time}
+    candidates: Any = SimpleNamespace(first=["a failing case"], **known)
+    return search(candidates)
+
+
 def test_the_first_edit_with_which_everything_passes_is_found() -> None:
     asked: list[str] = []
 
@@ -23,18 +32,18 @@ def test_the_first_edit_with_which_everything_passes_is_found() -> None:
         asked.append(each.parts[0][2])
         return asked[-1] == "c"
 
-    assert search(EDITS, lambda each: each != EDITS[0], passes, lambda: True) == (EDITS[2], False)
+    assert tried(lambda each: each != EDITS[0], passes, lambda: True) == (EDITS[2], False)
     assert asked == ["b", "c"]
 
 
 def test_nothing_is_found_where_nothing_passes() -> None:
-    assert search(EDITS, lambda each: True, lambda each: False, lambda: True) == (None, False)
+    assert tried(lambda each: True, lambda each: False, lambda: True) == (None, False)
 
 
 def test_it_gives_up_when_the_time_is_up() -> None:
-    times, tried = iter([True, True, False]), []
-    found = search(EDITS, tried.append, lambda each: True, lambda: next(times))  # which never helps
-    assert (found, tried) == ((None, True), EDITS[:2])
+    times, looked = iter([True, True, False]), []
+    found = tried(looked.append, lambda each: True, lambda: next(times))  # which never helps
+    assert (found, looked) == ((None, True), EDITS[:2])
 
 
 def test_a_place_marks_the_expression_in_its_line() -> None:
