@@ -85,7 +85,9 @@ def reports(interpreter: Interpreter) -> dict[str, Report]:
         found["no time"] = engine.with_place(request, engine.grade(request), 0.0)
         return found
 
-    return with_engine(interpreter, body)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.engine.VALUE_SECONDS", SECONDS)
+        return with_engine(interpreter, body)
 
 
 def place(report: Report) -> Diagnosis:
