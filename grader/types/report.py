@@ -300,12 +300,9 @@ def _reason(check: CheckResult) -> object:
 def _rank(check: CheckResult) -> tuple[int, int, bool]:
     """Lower for a check that says more about a mistake than the others that fail because of it."""
     kind = list(Kind).index(check.diagnosis.kind) if check.diagnosis else 0
-    return kind, _when(check), not _is_small(check)
-
-
-def _is_small(check: CheckResult) -> bool:
-    """Whether a learner can recompute the shown values: a single number would not be enough."""
-    return check.way.startswith(Way.SHAPE.value) or 2 <= check.size <= _SMALL
+    # A learner can recompute a few shown values; a single number would not be enough.
+    is_small = check.way.startswith(Way.SHAPE.value) or 2 <= check.size <= _SMALL
+    return kind, _when(check), not is_small
 
 
 # The fields that stand in the data as they are, by their names.

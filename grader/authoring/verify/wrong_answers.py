@@ -20,7 +20,6 @@ from grader.run.facts import FINE, CaseFact, Ending, StageFacts
 from grader.types.text import listed
 
 if TYPE_CHECKING:
-    from grader.authoring.verify.constants import Constant
     from grader.diagnosis.comparison.names import Tally
 
 _COMPARE = "compare all values with a reference, for inputs whose right answer is another"
@@ -107,11 +106,12 @@ class WrongAnswers:
         from grader.authoring.verify.constants import ANY_ANSWER, ODD, constants, earned
 
         stage = self._runs.stage
-        pays = [
-            (check, constant.name)
-            for constant in constants(stage, solution)
-            for check in earned(stage, constant, self._constant(constant))
-        ]
+        pays = []
+        for constant in constants(stage, solution):
+            who = ("constant", constant.name, constant.is_built)
+            # No more of a check runs than shows that it is lost.
+            facts = self._runs.known(who, constant.find, self._seeds.first, gives_up=_LOST)
+            pays += [(check, constant.name) for check in earned(stage, constant, facts)]
         for planned in self._runs.checks.planned[stage.slug]:
             found = dict.fromkeys(name for check, name in pays if check == planned.id)
             undeclared = [name for name in found if name not in (*planned.pays, ODD)]
@@ -133,11 +133,6 @@ class WrongAnswers:
                 what = f"does not pay for {listed(unused, 'or')}: remove that from its mark"
                 self._draft.problems.append(f"{place} {what}")
         self._step()
-
-    def _constant(self, constant: Constant) -> StageFacts:
-        """The facts of a constant answer; no more of a check runs than shows that it is lost."""
-        who = ("constant", constant.name, constant.is_built)
-        return self._runs.known(who, constant.find, self._seeds.first, gives_up=_LOST)
 
     def _misconception(
         self,

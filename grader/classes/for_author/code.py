@@ -8,13 +8,13 @@ from contextlib import suppress
 
 from grader.classes.report.student import without
 from grader.run.worker.loader import without_magics
+from grader.run.worker.names import UNREADABLE
 from grader.types.text import is_quick_to_parse, safe
 
 _LONGEST = 8000  # characters
 _LARGEST = 50_000  # characters of all sources: a cell may be parsed a hundred times
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def wrong_code(sources: Iterable[str], entry: str, name: str, student: str) -> str:
@@ -29,7 +29,7 @@ def wrong_code(sources: Iterable[str], entry: str, name: str, student: str) -> s
         for node in ast.walk(needed):
             _bare(node, entry, name)
         text = safe(ast.unparse(needed))
-    except _UNREADABLE:
+    except UNREADABLE:
         return ""
     return text if len(text) <= _LONGEST else ""
 
@@ -39,7 +39,7 @@ def _statements(sources: Iterable[str]) -> Iterator[ast.stmt]:
     sources = list(sources)
     is_long = sum(map(len, sources)) > _LARGEST
     for source in filter(is_quick_to_parse, () if is_long else sources):
-        with suppress(*_UNREADABLE):
+        with suppress(*UNREADABLE):
             yield from ast.parse(without_magics(source)).body
 
 

@@ -113,11 +113,10 @@ class Earned:
 
     def _catch_up(self) -> None:
         """Read what any process has noted since."""
-        while self._file is not None and (news := self._news(self._file.fileno())):
+        while self._file is not None:
+            news = os.pread(self._file.fileno(), 1 << 16, self._read)
+            news = news[: news.rfind(b"\n") + 1]  # only whole lines
+            if not news:
+                break
             self._noted.update(news.decode().splitlines())
             self._read += len(news)
-
-    def _news(self, file: int) -> bytes:
-        """The next whole lines."""
-        news = os.pread(file, 1 << 16, self._read)
-        return news[: news.rfind(b"\n") + 1]

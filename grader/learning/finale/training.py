@@ -104,7 +104,8 @@ class Trainee:
         if not isinstance(found, dict):
             raise WrongReturn(f"{method}() returned {described(found)}, not numbers by name")
         named = islice(found.items(), _NAMED)
-        return {str(name): float(x) for name, x in named if _is_shown(x)}
+        numbers = {str(name): x for name, x in named if isinstance(x, (int, float))}
+        return {name: float(x) for name, x in numbers.items() if abs(x) <= _LARGEST}
 
     def sample(self) -> str:
         """What the model writes now."""
@@ -130,10 +131,6 @@ class Trainee:
     def _call(self, target: dict[str, Any], name: str, *args: Any) -> Any:
         caller = Caller(self._stage.request, self._stage.fail)
         return self._stage.call(caller, name, args, {}, code="", target=target)
-
-
-def _is_shown(number: Any) -> bool:
-    return isinstance(number, (int, float)) and abs(number) <= _LARGEST
 
 
 @contextmanager

@@ -187,7 +187,8 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
         if state.trials is None:
             words = "Your code takes a while: is the machine busy, or is there an endless loop?"
             return list(page.sentence(words))[:room]
-        if _is_stub(state):
+        result = _result(state)
+        if result is None or result.status is Status.NOT_STARTED:
             words = "Your tests run on right and wrong modules, one after the other."
             return list(page.sentence(words))[:room]
     if panel is None:
@@ -333,11 +334,6 @@ def _every_key(page: Page, state: Watching) -> Iterator[Text]:
 
 def _is_slow(state: Watching) -> bool:
     return state.seconds >= _SLOW
-
-
-def _is_stub(state: Watching) -> bool:
-    result = _result(state)
-    return result is None or result.status is Status.NOT_STARTED
 
 
 def _result(state: Watching) -> StageResult | None:

@@ -83,11 +83,13 @@ def has_spoilt_mark(root: Path) -> bool:
 
 def folder_files(course: Course, python: str | None) -> dict[str, str]:
     """The texts of all files except the stubs, by path in the folder."""
+    interpreter = {} if python is None else {"python.defaultInterpreterPath": python}
+    settings = {**interpreter, "python.analysis.extraPaths": ["./exercises"]}
     return {
         "README.md": _readme(course),
         _SETTINGS: filled(__package__, "templates/checkers.toml", name=course.name),
         ".gitignore": resource(__package__, "templates/gitignore"),
-        ".vscode/settings.json": _json(_editor_settings(python)),
+        ".vscode/settings.json": _json(settings),
         ".vscode/tasks.json": _json(_editor_tasks(python)),
     }
 
@@ -159,11 +161,6 @@ def _readme(course: Course) -> str:
     if course.is_partial:
         text = text.replace("All green? Go", "The visible checks pass? Go")
     return text
-
-
-def _editor_settings(python: str | None) -> dict[str, object]:
-    interpreter = {} if python is None else {"python.defaultInterpreterPath": python}
-    return {**interpreter, "python.analysis.extraPaths": ["./exercises"]}
 
 
 def _editor_tasks(python: str | None) -> dict[str, object]:

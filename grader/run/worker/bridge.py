@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grader.run.worker.packing import TRAVELS, Handle, Opaque, Packer, Unpacker
+from grader.run.worker.packing import TRAVELS, Handle, Packer, Unpacker
 from grader.run.worker.wire import Frame, WireError
 
 Transport = Callable[[Frame], Frame]
@@ -70,7 +70,12 @@ class Caller:
             inputs = [array for array in arrays if array.requires_grad]
             inputs += (parameters or {}).values()
         if packer.refused:
-            raise TypeError(_refusal(packer.refused[0]))
+            refused = packer.refused[0]
+            why = f" ({refused.why})" if refused.why else ""
+            raise TypeError(
+                f"{refused.type_name}{why} cannot pass to another process as an argument\n"
+                f"  expected  {TRAVELS}"
+            )
         request = packer.frame(header)
         if not inputs:
             reply = self._unpacker(self._transport(request))
@@ -168,14 +173,6 @@ class Caller:
             if is_watched(arrays[index]):
                 _write_back(arrays[index], new)
         return reply.unpack(header.get("value"))
-
-
-def _refusal(value: Opaque) -> str:
-    why = f" ({value.why})" if value.why else ""
-    return (
-        f"{value.type_name}{why} cannot pass to another process as an argument\n"
-        f"  expected  {TRAVELS}"
-    )
 
 
 def _expect_fit(old: Any, new: Any) -> None:

@@ -144,7 +144,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             is_at_line = isinstance(statement, _ANNOTATED) and line <= (statement.end_lineno or 0)
             if not isinstance(statement, _DEFINING) or (first <= line and not is_at_line):
                 continue
-            if line and names.keys() & set(_bound(statement)):
+            if line and names.keys() & set(bound_names(statement)):
                 continue
             module = ast.Module([statement], [])
             flags = __future__.annotations.compiler_flag
@@ -169,16 +169,21 @@ _ANNOTATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _DEFINING = (*_ANNOTATED, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that a definition binds."""
+def bound_names(statement: ast.stmt) -> Iterator[str]:
+    """The names that a definition, an import or an assignment binds."""
     if isinstance(statement, _ANNOTATED):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
         yield from (each.asname or each.name.partition(".")[0] for each in statement.names)
     else:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
+        yield from stored_names(statement)
+
+
+def stored_names(statement: ast.stmt) -> Iterator[str]:
+    """The names that are assigned to in a statement."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
 
 
 def _run(code: CodeType, names: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import symtable
 from collections.abc import Iterator
@@ -15,6 +16,16 @@ _DEFINERS = frozenset({"exec", "eval", "globals", "locals", "vars"})
 _DEFINE_HERE = frozenset({"setattr", "__name__"})
 _STAR = re.compile(r"\bfrom\b[^\n;#]*\bimport[ \t\\\n]*\*")
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def parsed(text: str, longest: int = LARGEST) -> ast.Module | None:
+    """The syntax tree of a source; None if it is longer than this, or is not Python."""
+    if len(text) > longest:
+        return None
+    try:
+        return ast.parse(text)
+    except UNREADABLE:
+        return None
 
 
 def names_of(cell: str) -> tuple[list[str], list[str], list[str]]:

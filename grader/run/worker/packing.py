@@ -198,7 +198,10 @@ class Packer:
         if size + self._size > ARRAYS_CAP:
             return self._opaque(name, f"shape {shape} is too large")
         if id(array) not in self._index:
-            data = tensor_bytes(array) if is_tensor else _ndarray_bytes(array)
+            if is_tensor:
+                data = tensor_bytes(array)
+            else:
+                data = sys.modules["numpy"].ascontiguousarray(array).tobytes()
             if len(data) != size:
                 return self._opaque(name, f"it does not hold the numbers of its shape {shape}")
             self._index[id(array)] = len(self.arrays)
@@ -317,11 +320,6 @@ def tensor_bytes(tensor: Any) -> bytes:
     if str(plain.dtype) == "torch.bfloat16":  # numpy has no such dtype
         plain = plain.view(sys.modules["torch"].int16)
     data: bytes = plain.numpy().tobytes()
-    return data
-
-
-def _ndarray_bytes(array: Any) -> bytes:
-    data: bytes = sys.modules["numpy"].ascontiguousarray(array).tobytes()
     return data
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from grader.run.worker.loader import without_magics
-from grader.run.worker.names import LARGEST, UNREADABLE, names_of
+from grader.run.worker.loader import stored_names, without_magics
+from grader.run.worker.names import LARGEST, names_of, parsed
 
 _LINES_SHOWN = 8
 _LONGEST_LINE = 200
@@ -61,20 +61,11 @@ def place_of(sources: Iterable[tuple[str, str]], target: str, *, is_notebook: bo
     """
     for name, text in sources:
         text = without_magics(text) if is_notebook and len(text) <= LARGEST else text
-        tree = _parsed(text)
+        tree = parsed(text)
         found = _definition(tree, target.split(".")) if tree is not None else None
         if found is not None:
             return _words(name, text, found)
     return ""
-
-
-def _parsed(text: str) -> ast.Module | None:
-    if len(text) > LARGEST:
-        return None
-    try:
-        return ast.parse(text)
-    except UNREADABLE:
-        return None
 
 
 def _definition(tree: ast.Module | ast.ClassDef, names: list[str]) -> _Definition | None:
@@ -152,7 +143,7 @@ def forbidden_calls(
 
 def _names_one(text: str, names: set[str]) -> bool:
     """Whether one of the names appears outside comments and strings."""
-    tree = _parsed(text) if any(name in text for name in names) else None
+    tree = parsed(text) if any(name in text for name in names) else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Attribute) and node.attr in names:
             return True
@@ -325,7 +316,7 @@ def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Uni
     files = frozenset(source.partition("/")[0].removesuffix(".py") for source, _ in texts)
     shared = _Names()
     for source, text in texts:
-        tree = _parsed(text)
+        tree = parsed(text)
         if tree is not None:
             names = shared if is_notebook else _Names(files)
             names.read(tree)
@@ -343,8 +334,7 @@ def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Uni
                     for part in ("body", "orelse", "finalbody"):
                         pending += getattr(block, part, ())
             else:
-                stored = frozenset(_stored(node))
-                yield _Unit(source, lines, names, stored, (node,))
+                yield _Unit(source, lines, names, frozenset(stored_names(node)), (node,))
 
 
 _BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
@@ -354,12 +344,6 @@ def _asks_whether_it_is_run(node: ast.stmt) -> bool:
     """Whether it is `if __name__ == "__main__":`, which is never true here."""
     test = ast.walk(node.test) if isinstance(node, ast.If) else ()
     return any(isinstance(each, ast.Name) and each.id == "__name__" for each in test)
-
-
-def _stored(node: ast.stmt) -> Iterator[str]:
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            yield each.id
 
 
 def _units_of_class(

@@ -29,7 +29,9 @@ def is_overfull(root: str, size: int) -> bool:
                         pending.append(entry.path)
                     else:
                         with suppress(FileNotFoundError):
-                            left -= _taken(entry)
+                            left -= (
+                                512 * entry.stat(follow_symlinks=False).st_blocks
+                            )  # holes take none
                     if left < 0 or entries > _ENTRIES_CAP or len(entry.path) > longest:
                         return True
         except FileNotFoundError:
@@ -60,11 +62,6 @@ def free_bytes(folder: str) -> int:
     except OSError:
         return 0
     return disk.f_bavail * disk.f_frsize
-
-
-def _taken(entry: os.DirEntry[str]) -> int:
-    """The bytes that a file takes on the disk; holes in it take none."""
-    return 512 * entry.stat(follow_symlinks=False).st_blocks
 
 
 def open_up(folder: str) -> None:

@@ -83,7 +83,8 @@ class Recordings(Cancellable):
         found: dict[str, Diagnosis] = {}
         tried: dict[str, Diagnosis | None] = {}
         for check, facts in failing.items():
-            fact = max(facts, key=_distinct_sizes)
+            # Among axes of one size any order seems right.
+            fact = max(facts, key=lambda fact: len({size for _, size in fact.axes}))
             # One of all that end in the same exception will do.
             way = (fact.way if fact.ending is Ending.RAISED else "") or check
             if way not in tried:
@@ -208,11 +209,6 @@ class Recordings(Cancellable):
             is_known = is_known and 1 <= line <= self._lines.get(file, 0)
             dtype = str(array.dtype).removeprefix("torch.")
             yield Made(wide(array), f"{file}, line {line}" if is_known else "", dtype)
-
-
-def _distinct_sizes(fact: CaseFact) -> int:
-    """How many sizes a wrong answer has; among axes of one size any order seems right."""
-    return len({size for _, size in fact.axes})
 
 
 def _has_the_parameters(exchanges: Sequence[Exchange], call: Exchange) -> bool:

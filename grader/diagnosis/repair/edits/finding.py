@@ -30,13 +30,15 @@ from grader.diagnosis.repair.edits.syntax import (
     is_setting,
     is_words,
 )
-from grader.run.worker.loader import without_magics
+from grader.run.worker.loader import bound_names, without_magics
+from grader.run.worker.names import parsed
 
 MOST = 2000  # edits of one submission
 LONGEST = 50_000  # characters of a source that is read
 _MODULES = (definitions, statements, results, calls, operations, values)
 # The kinds of nodes that each rule is about, and the rule.
 _RULES: Sequence[tuple[Any, Any]] = [rule for module in _MODULES for rule in module.RULES]
+_BINDING = (*DEFINITION, ast.Assign, ast.AnnAssign)
 _READ = (ast.expr, ast.stmt, ast.keyword, ast.withitem, ast.comprehension)
 
 
@@ -92,12 +94,12 @@ def _reached(
     tops: dict[str, tuple[int, ast.stmt]] = {}
     roots: dict[int, list[ast.stmt]] = defaultdict(list)
     for name, text in sources:
-        tree = _parsed(text)
+        tree = parsed(text, LONGEST)
         if tree is None:
             continue
         for statement in tree.body:
-            for bound in _bound(statement):
-                tops[bound] = len(trees), statement
+            if isinstance(statement, _BINDING):
+                tops |= dict.fromkeys(bound_names(statement), (len(trees), statement))
             if is_setting(statement):
                 roots[len(trees)].append(statement)
         trees.append((name, text, tree))
@@ -114,24 +116,6 @@ def _reached(
         waiting += (each.id for each in ast.walk(statement) if isinstance(each, ast.Name))
     for index, (name, text, tree) in enumerate(trees):
         yield name, text, tree, sorted(roots[index], key=lambda each: each.lineno)
-
-
-def _parsed(text: str) -> ast.Module | None:
-    if len(text) > LONGEST:
-        return None
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    if isinstance(statement, DEFINITION):
-        yield statement.name
-    elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
 
 
 # --- all changes of a definition --------------------------------------------------------------
