@@ -71,9 +71,7 @@ class FolderClass:
                         self.ledger.add(replace(before, record=record), None)
                     tell(False)
                 elif submission.refused:
-                    stages = self.assignment.stages
-                    report = judge_refused(self.course, found.student, stages, submission.refused)
-                    self._keep(record, None, seed, report)
+                    self._refuse(record, seed, submission.refused)
                     tell(True)
                 else:
                     present = with_present_names(submission, self.course.stages)
@@ -98,6 +96,10 @@ class FolderClass:
                 if before is not None and before.version == self.version:
                     tell(False)
                     continue
+                if entry.report is not None and (why := entry.report.refusal):
+                    self._refuse(entry.record, entry.seed, why, proposed=True)
+                    tell(True)
+                    continue
                 job = Job(entry.record, self.ledger.submission(entry), entry.seed)
                 if self._is_known(job, proposed=True):
                     tell(True)
@@ -119,16 +121,16 @@ class FolderClass:
         It cannot be if the engine and the stages are the same. A stage that is not started stays
         so: stubs pass no check, as `grade verify` proves.
         """
-        if entry.report is None or entry.report.refusal:
+        if entry.report is None:
             return False
         known = {stage.slug for stage in self.course.stages}
         results = [stage for stage in entry.report.stages if stage.slug in known]
         points = {stage.slug: stage.points for stage in self.assignment.stages}
-        if entry.version.engine != self.version.engine:
-            return True
         if points != {stage.slug: stage.max_score for stage in results}:
             return True
-        return any(
+        if entry.report.refusal:
+            return False
+        return entry.version.engine != self.version.engine or any(
             entry.version.stages.get(stage.slug) != self.version.stages.get(stage.slug)
             and stage.status is not Status.NOT_STARTED
             for stage in results
@@ -144,6 +146,13 @@ class FolderClass:
                 else:
                     self._keep(job.record, job.submitted, job.seed, *result, proposed=proposed)
                 tell(True)
+
+    def _refuse(
+        self, record: SubmissionRecord, seed: int, why: str, *, proposed: bool = False
+    ) -> None:
+        """Keep the verdict on a submission that cannot be graded."""
+        report = judge_refused(self.course, record.student, self.assignment.stages, why)
+        self._keep(record, None, seed, report, proposed=proposed)
 
     def _keep(
         self,

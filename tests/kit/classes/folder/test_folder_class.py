@@ -30,6 +30,7 @@ from tests.kit.classes.folder_class import (
     RIGHT,
     class_of,
     grade_class,
+    gradebook,
     hand_in,
     results_of,
     scores,
@@ -348,6 +349,8 @@ def test_a_check_that_is_worth_less_is_not_called_lost(
     change_check(course, "points(3)", "points(2)")
     shown = grade(*class_of(course, results), "--regrade", "--yes")
     assert "other points for" in shown and "lost" not in shown
+    rows = gradebook(results).values()  # also of who has nothing that can be read
+    assert len({row["max_score"] for row in rows}) == 1
 
 
 def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils(
