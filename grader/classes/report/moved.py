@@ -39,7 +39,7 @@ class MistakeMoved:
 
 @dataclass(frozen=True)
 class Moved:
-    """The `students` with a verdict in both assignments, by the share of all points they earned.
+    """The `students` whose code was graded in both, by the share of all points they earned.
 
     `before` and `now` are the medians of these shares. So many `rose` or `fell` by a tenth of all
     points or more; `fallen` are those who fell, the most first, with both shares.
@@ -113,7 +113,7 @@ def _class(entries: Iterable[LedgerEntry]) -> _Class:
     found = _Class()
     for entry in entries:
         points = counted(entry.report)
-        if entry.report is None or not points.most:
+        if entry.report is None or entry.is_refused or not points.most:
             continue
         student = entry.student.casefold()
         found.shares[student] = points.earned / points.most

@@ -27,6 +27,7 @@ BEFORE = [
     fold("bob", False, 12, "tear"),
     fold("cas", True, 15),
     fold("dan", True, 15),
+    fold("una", True, 15),  # UNREAD now
     LOST,
 ]
 NOW = [
