@@ -6,7 +6,6 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from grader.read.course_file import find_stage
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.files import write_whole
 from grader.read.kept import Kept
-from grader.read.progress import remember_results
+from grader.read.progress import remembered
 from grader.read.renamed import with_present_names
 from grader.read.submission import (
     beside_notes,
@@ -29,11 +28,9 @@ from grader.read.submission import (
 )
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
-from grader.types.errors import ProgressError, writing
+from grader.types.errors import writing
 from grader.types.report import Report, StageResult, Status, to_json
 from grader.types.seed import fresh_seed
-from grader.types.submission import Submission
-from grader.types.workspace import Workspace
 
 if TYPE_CHECKING:
     from grader.show.screen import Screen
@@ -118,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     report = replace(report, notes=(*report.notes, *notes))
     trouble = ""
     if workspace and memory:
-        trouble = _remember(workspace, report, submission, texts)
+        trouble = remembered(workspace.root, report.stages, submission, texts)
         memory.keep(report, texts)
     if args.junit is not None:
         from grader.show.junit import junit
@@ -217,16 +214,6 @@ def lanes(jobs: int | None) -> int:
     from grader.run.lanes import usable_cores
 
     return max(1, jobs) if jobs else usable_cores()
-
-
-def _remember(
-    workspace: Workspace, report: Report, submission: Submission, texts: Mapping[str, str]
-) -> str:
-    """Remember the results for the learner's own folder; returns what went wrong, or ""."""
-    try:
-        return remember_results(workspace.root, report.stages, submission, texts).note
-    except ProgressError as error:
-        return str(error)
 
 
 def afterwards(course: Course) -> list[tuple[str, str]]:

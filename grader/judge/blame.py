@@ -77,18 +77,15 @@ def find_blame(
         if status(alone) is Status.PASSED:
             cause = _cause(stage, answered, run)
             return facts, Blame(cause=cause.slug, credited=credited)
-        if not (alone.time_is_up or _is_alike(facts, alone)):
+        # Alike if the earlier stages make no difference, as for code that does not use them.
+        one, other = (
+            {fact.case: (fact.ending, fact.message) for fact in found.cases}
+            for found in (facts, alone)
+        )
+        if not alone.time_is_up and one != other:
             blame = Blame(is_own=True, answered=tuple(answered), credited=credited)
             return _own_mistakes(facts, alone, answered), replace(blame, perhaps=perhaps)
     return facts, Blame(is_own=True, perhaps=perhaps)
-
-
-def _is_alike(facts: StageFacts, alone: StageFacts) -> bool:
-    """Whether the earlier stages make no difference, as for code that does not use them."""
-    one, other = (
-        {fact.case: (fact.ending, fact.message) for fact in found.cases} for found in (facts, alone)
-    )
-    return one == other
 
 
 def _credited(alone: StageFacts) -> frozenset[str]:

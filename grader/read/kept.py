@@ -77,11 +77,12 @@ class Kept:
 def _machine(course: Course, device: str) -> str:
     """What a verdict depends on besides the kit, the course and the learner's files."""
     hides = [os.environ.get(name) for name in _GPU]
-    libraries = [_version(name) for name in (*course.preload, "numpy", "pytest")]
+    libraries = [library_version(name) for name in (*course.preload, "numpy", "pytest")]
     return repr((device, os.path.exists("/dev/nvidiactl"), hides, sys.version, libraries))
 
 
-def _version(library: str) -> str:
+def library_version(library: str) -> str:
+    """The installed version of a library, "" if it is not installed."""
     from importlib import metadata  # slow to import, and most commands need no versions
 
     try:

@@ -136,6 +136,16 @@ def remember_results(
     return update_progress(root, with_results)
 
 
+def remembered(
+    root: Path, results: Sequence[StageResult], submission: Submission, texts: Mapping[str, str]
+) -> str:
+    """Remember results as `remember_results` does; returns what went wrong, or ""."""
+    try:
+        return remember_results(root, results, submission, texts).note
+    except ProgressError as error:
+        return str(error)
+
+
 def make_memory_folder(root: Path) -> Path:
     """Make the memory folder if needed, with a .gitignore that keeps it out of git. OSError."""
     folder = memory_folder(root)

@@ -53,7 +53,9 @@ def _unexplained(page: Page, stage: StageExplained) -> Iterator[Text]:
     for each in stage.misconceptions:
         if each.how not in (How.NAMED, How.WRONG_NAME):
             yield Text()
-            words = f"{stage.slug}: the misconception {each.id} has no name: {_what(each)}"
+            what = ", ".join(each.told) or "nothing is told"
+            what = "no check fails" if each.how is How.PASSES else what
+            words = f"{stage.slug}: the misconception {each.id} has no name: {what}"
             yield from page.sentence(words, "bold")
             yield from page.wrap(each.change[0], MARGIN + 2)
     for each in stage.mutants:
@@ -64,11 +66,6 @@ def _unexplained(page: Page, stage: StageExplained) -> Iterator[Text]:
                 yield from diff_line(page, line)
             if each.message:
                 yield from page.wrap(Text(each.message, "dim"), MARGIN + 2)
-
-
-def _what(each: Explained) -> str:
-    """What a misconception without a name gets instead."""
-    return "no check fails" if each.how is How.PASSES else ", ".join(each.told) or "nothing is told"
 
 
 def _sums(page: Page, stage: StageExplained) -> Iterator[Text]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 
 from grader.classes.folder.course_files import read_engine_files
 from grader.classes.folder.types import Version
 from grader.read.dependencies import JUDGING, digest_of
 from grader.read.faults import shared_files
+from grader.read.kept import library_version
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
@@ -51,17 +51,10 @@ def _engine(course: Course) -> str:
         if path.split("/")[1] in JUDGING
         for part in (path.encode(), data)
     )
-    libraries = [f"{name} {_installed(name)}" for name in sorted({"pytest", *course.preload})]
+    needed = sorted({"pytest", *course.preload})
+    libraries = [f"{name} {library_version(name.partition('.')[0])}" for name in needed]
     about = [f"Python {sys.version_info[0]}.{sys.version_info[1]}", *libraries]
     return digest_of([*judging, *(line.encode() for line in about)])
-
-
-def _installed(module: str) -> str:
-    name = module.partition(".")[0]
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _stage(course: Course, stage: Stage) -> str:

@@ -43,7 +43,11 @@ def assignment_notebook(
         cells += [_nbgrader(text, text["id"], locked=True) for text in texts]
         code = code_cell(solution_id(stage), cell_code(source, course), stage)
         cells.append(_nbgrader(code, solution_id(stage), solution=True))
-        check = code_cell(f"{stage.cell_name}-check", _check(stage), stage)
+        call = (
+            f"# {stage.points:g} points. Run the cell above and then this one.\n"
+            f'grade_here("{stage.slug}")'
+        )
+        check = code_cell(f"{stage.cell_name}-check", call, stage)
         cells.append(_nbgrader(check, stage.cell_name, locked=True, points=stage.points))
     return notebook_file(cells)
 
@@ -62,13 +66,6 @@ def _opening(course: Course, assignment: Assignment) -> str:
         points=f"{sum(stage.points for stage in assignment.stages):g}",
     )
     return text.rstrip()
-
-
-def _check(stage: Stage) -> str:
-    return (
-        f"# {stage.points:g} points. Run the cell above and then this one.\n"
-        f'grade_here("{stage.slug}")'
-    )
 
 
 def _nbgrader(

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from grader.checking.inputs import FEW
 from grader.classes.folder.types import LedgerEntry
-from grader.classes.why.inputs import inputs
 from grader.engine import Engine, Request
 from grader.judge.verdict import judge
 from grader.learning.repro.reproduced import find_failure, written
-from grader.read.stubs import read_stub
+from grader.learning.repro.script import is_call
+from grader.read.stubs import parameters, read_stub
+from grader.run.facts import CaseFact
+from grader.run.worker.packing import Unpacker
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
-from grader.types.text import safe
+from grader.types.text import listed, safe
 
 PRESENT = (
     "The lines of torch and their numbers come from the present version, not from the stored one."
 )
+_CALLS = 3  # the last ones of a failing case, because an earlier answer may be the wrong one
 _DRAWS = "torch.Generator()"  # in lines that draw some numbers instead of writing them out
 
 
@@ -117,10 +123,50 @@ def _failures(
                 raise
             yield Failure(stage.slug, why_not=safe(str(error)))
             continue
-        given = tuple(inputs(fact, read_stub(stage)))
+        given = tuple(_inputs(fact, read_stub(stage)))
         failure = Failure(stage.slug, check.id, is_notebook=is_notebook)
         try:
             lines = safe(written(stage, request.submission, check, fact, request.seed))
             yield replace(failure, lines=lines, inputs=given if _DRAWS in lines else ())
         except KitError as error:
             yield replace(failure, why_not=safe(str(error)), inputs=given)
+
+
+def _inputs(fact: CaseFact, stub: str) -> list[tuple[str, str]]:
+    """Each tensor or array of more than a few numbers: its names with its shape, and its numbers.
+
+    The `stub` is the stage's, for the names of its parameters. Arguments that a message shows in
+    full, because they are small, are left out.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for exchange in [each for each in fact.exchanges if is_call(each)][-_CALLS:]:
+        header = exchange.request.header
+        unpacker = Unpacker(exchange.request)
+        names = _names(header["target"], parameters(stub, bound=True))
+        args = unpacker.unpack(header["args"])
+        given = {(names[at : at + 1] or [f"input {at + 1}"])[0]: v for at, v in enumerate(args)}
+        for name, array in _arrays({**given, **unpacker.unpack(header["kwargs"])}):
+            shape = " x ".join(map(str, array.shape))
+            known = found.setdefault((shape, str(array)), [])
+            known.extend([] if name in known else [name])
+    return [(f"{listed(names)} [{shape}]", text) for (shape, text), names in found.items()]
+
+
+def _names(target: dict[str, Any], known: dict[str, list[str]]) -> list[str]:
+    """The parameters of the called function, or of the only class's objects."""
+    if "function" in target:
+        return known.get(target["function"], [])
+    calls = (".forward", ".__call__")
+    forwards = [names for code, names in known.items() if code.endswith(calls)]
+    return forwards[0] if len(forwards) == 1 else []
+
+
+def _arrays(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _arrays(each, f"{name} {key}".strip())
+    elif isinstance(value, (list, tuple)):
+        for at, each in enumerate(value, start=1):
+            yield from _arrays(each, f"{name} {at}".strip())
+    elif hasattr(value, "dtype") and math.prod(getattr(value, "shape", ())) > FEW:
+        yield name, value.detach().cpu() if hasattr(value, "detach") else value

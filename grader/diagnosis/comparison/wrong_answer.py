@@ -201,12 +201,14 @@ class WrongAnswer:
                 return None
             what = self._what(place, len(want), step)
             is_bool = _is_bool(one) and _is_bool(other)
+            # How near is near enough for a strict check is not known: only equal is called right.
+            tolerance = (0.0, 0.0) if self._is_strict else room(other)
             arguments = self._arguments(step)
             given = {
                 name: wide(value) for name, value in arguments.items() if hasattr(value, "dtype")
             }
             return Pair(
-                *(wide(one), wide(other), self._room(other), what, self._axes(other)),
+                *(wide(one), wide(other), tolerance, what, self._axes(other)),
                 *(self._sizes(arguments, step), given, is_bool),
             )
         return None
@@ -235,10 +237,6 @@ class WrongAnswer:
         if _is_call(step):
             kind = "tensors that you return" if _is_nested(step.solution.value) else "results"
         return wrong[0], [f"the {_ordinal(wrong[0])} of the {len(want)} {kind}"]
-
-    def _room(self, array: Any) -> tuple[float, float]:
-        # How near is near enough for the check is not known: only what is equal is called right.
-        return (0.0, 0.0) if self._is_strict else room(array)
 
     def _are_parameters(self, step: Step) -> bool:
         """Whether a request asks for the parameters of a module."""

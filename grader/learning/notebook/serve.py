@@ -45,14 +45,14 @@ from grader.learning.pictures.heatmap_html import heatmap_html
 from grader.learning.pictures.trace import stop_screen, trace_screen
 from grader.learning.pictures.types import TracedHeatmap
 from grader.read.course_file import find_stage
-from grader.read.progress import remember_results
+from grader.read.progress import remembered
 from grader.read.submission import too_much_code
 from grader.run.cells import Cell, has_tests, may_define, names_in, replayed, submitted
 from grader.run.parts import DEADLY_ANSWER, DEADLY_CELL
 from grader.show.html import MONOSPACE, verdict_html
 from grader.show.screen import Screen
 from grader.types.course import Course, Stage
-from grader.types.errors import CourseError, KitError, ProgressError
+from grader.types.errors import CourseError, KitError
 from grader.types.progress import NOTEBOOK
 from grader.types.report import Outcome, Report, StageResult, Status, to_json
 from grader.types.seed import fresh_seed
@@ -259,11 +259,7 @@ class Service:
         """
         if self._root is None:
             return []
-        submission = _submission(cells)
-        try:
-            note = remember_results(self._root, [result], submission, {result.slug: NOTEBOOK}).note
-        except ProgressError as error:
-            note = str(error)
+        note = remembered(self._root, [result], _submission(cells), {result.slug: NOTEBOOK})
         return [note] if note else []
 
     def _unrun(self, stage: Stage, result: StageResult, ran: list[Cell]) -> list[str]:
