@@ -92,7 +92,8 @@ class MultiHeadAttention(nn.Module):
     - A query with no allowed key gets zero weights here, NaN there.
     Compare with it as much as you like, in a file or a cell of its own. But a
     module that calls it gets no points, and neither does one that calls
-    torch.nn.functional.multi_head_attention_forward, which does its work.
+    torch.nn.functional.multi_head_attention_forward, which does its work, or
+    torch.onnx.ops.attention, which does most of it.
     """
 
     def __init__(

@@ -24,6 +24,7 @@ from tests.kit.support.checkout import COURSE
 MHA = "torch.nn.MultiheadAttention"
 FUNCTION = "torch.nn.functional.multi_head_attention_forward"
 NATIVE = "torch.ops.aten._native_multi_head_attention"
+ONNX = "torch.onnx.ops.attention"
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 # The real rules of the last stage and one more, for a stage whose checks are quick.
 NAMES = (*COURSE.stage("multi_head_attention").forbidden, SDPA)
@@ -219,6 +220,11 @@ HIDDEN = {
     "a function by functools": Hidden(
         "functools.partial(torch.nn.functional.multi_head_attention_forward, None)(*[None] * 12)",
         FUNCTION,
+    ),
+    "what torch has for another format": Hidden(
+        "vars(torch.onnx.ops)['atten' 'tion'](one, one, one, q_num_heads=2, kv_num_heads=2)",
+        ONNX,
+        "import torch.onnx.ops",
     ),
     "torch._C._nn": Hidden("torch._C._nn.scaled_dot_product_attention(one, one, one)", SDPA),
     "torch._C._nn, taken before": Hidden(
