@@ -19,6 +19,7 @@ from grader.types.text import imported_modules, is_quick_to_parse
 
 _LARGEST = 100_000  # characters of a student's code that is read for one stage
 _SHORT = 4000  # characters of a source whose tree is remembered
+_STUB = 1 << 14  # characters of one whose statements are: the tokens of 100,000 take 16 MiB
 _NAME = "n"  # stands for every name that the answer defines
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError)
 _LAYOUT = frozenset(
@@ -58,9 +59,12 @@ class _Line:
         return self.is_text or self.tokens[0].word in _OPENINGS
 
 
-@lru_cache(maxsize=64)  # many students may still have the stub
 def lines_of(source: str) -> tuple[_Line, ...]:
     """The statements of a source. Raises what is in UNREADABLE."""
+    return (_known_lines if len(source) <= _STUB else _lines)(source)
+
+
+def _lines(source: str) -> tuple[_Line, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's warnings concern only the student
         tree = _parsed(source)
@@ -92,6 +96,7 @@ def lines_of(source: str) -> tuple[_Line, ...]:
     return tuple(lines)
 
 
+_known_lines = lru_cache(maxsize=64)(_lines)  # many students may still have the stub
 _OPEN, _CLOSED = frozenset("([{"), frozenset(")]}")
 
 

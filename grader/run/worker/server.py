@@ -187,8 +187,9 @@ class _Server:
 
         If this process has become the worker there is nothing to do: `_work` never returns.
         """
-        for pid in self._scratch:
+        for pid, scratch in self._scratch.items():
             _end(pid, 0.0)
+            remove_tree(scratch)
         if not self._is_copy:
             root = self._setup["scratch_root"]
             remove_tree(root, last=os.path.join(root, OWNER))

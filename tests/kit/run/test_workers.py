@@ -63,6 +63,7 @@ def test_a_copy_has_workers_of_its_own_and_ends_with_them() -> None:
         copies[0].close()
         with pytest.raises(Closed):
             workers[0].channel.receive(time.monotonic() + 10)
+        assert until(lambda: not os.path.exists(workers[0].scratch), 10)
         again = [copies[1].start(), interpreter.start()]
         assert all(answers(worker) for worker in again)
         assert workers[1].end() is not None

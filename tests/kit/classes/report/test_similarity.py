@@ -344,6 +344,13 @@ def test_of_a_submission_no_more_is_parsed_than_the_limit(
     assert sum(sizes) < 3 * 100_000
 
 
+@pytest.mark.parametrize(("lines", "is_kept"), [(100, True), (20_000, False)])
+def test_the_statements_of_a_long_answer_are_not_kept(lines: int, is_kept: bool) -> None:
+    source = "a = 1\n" * lines
+    once = compared_code.lines_of(source)
+    assert (compared_code.lines_of(source) is once) is is_kept
+
+
 def test_nobody_is_alike_to_nobody() -> None:
     assert compared({}) == Similar((), 3) and compared({"ann": ODD}).alike == ()
 
