@@ -11,8 +11,6 @@ the solutions warm, in one process, as a class would be, and adds up the process
 checker and of the workers.
 """
 
-from __future__ import annotations
-
 import os
 import queue
 import shutil

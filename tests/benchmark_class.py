@@ -45,8 +45,6 @@ Many write the same code, as there are ten to twenty styles of each stage; "none
 class with a line in each answer that nobody else has.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import csv

@@ -5,8 +5,6 @@
 writes them to docs/screens/, or to FOLDER. tests/kit/test_screens.py does the same and compares.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import queue

@@ -1,7 +1,5 @@
 """What all tests of the kit share. `pytest` alone, all the quick tests, takes three processes."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

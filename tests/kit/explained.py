@@ -5,8 +5,6 @@ reason. With --write it notes in answers/<slug>.diff what each one is `told`: wh
 the change, and takes care that nothing untrue is told.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterable, Iterator

@@ -7,8 +7,6 @@ answers/<slug>.diff holds wrong ones and answers/<slug>/ the right code that the
 The right answers in tests/accepted/<slug>/ are graded by `grade verify`.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 That imports point one way along the rooms is held in test_rooms.py.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import keyword

@@ -1,7 +1,5 @@
 """The ways to begin without typing the README's commands install what these do."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The engine as a whole grades the learner's own file, and says whose fault a failure is."""
 
-from __future__ import annotations
-
 import random
 import signal
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What only a machine with an NVIDIA GPU can show, typed by somebody who has one."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What the guides in docs/ tell people to type, set and open is there."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import re

@@ -4,8 +4,6 @@ The course is the tiny one. What the notebooks define in ever other ways is righ
 that shows by its points whether all of their cells were run, in their order.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

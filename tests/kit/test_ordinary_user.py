@@ -1,7 +1,5 @@
 """What must not hold for root alone: the same tests as an ordinary user, and in a container."""
 
-from __future__ import annotations
-
 import csv
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The rooms of grader/: imports point one way along them, and none knows what is taught."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The pictures in docs/first-hour.md are what the commands show today."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

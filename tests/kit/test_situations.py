@@ -6,8 +6,6 @@ and expected.txt: what the real engine reports on every stage that has not passe
 REWRITE_GOLDENS=1 python -m pytest tests/kit/test_situations.py    rewrites every report.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Every item of the source documents is covered by something that is there."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The course as a learner installs it: a wheel in an environment far from a checkout."""
 
-from __future__ import annotations
-
 import importlib.metadata as metadata
 import shutil
 import subprocess

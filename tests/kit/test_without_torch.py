@@ -5,8 +5,6 @@ those forked off it. The submission looks for torch in its own: a worker has wha
 that it comes from had imported.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import zipfile

@@ -1,7 +1,5 @@
 """The phrases that readers stumbled over stay out of everything that a person reads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

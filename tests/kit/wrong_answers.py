@@ -8,8 +8,6 @@ the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines
 space only say where, and "@@" stands between two places. Each place must occur once in the base.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Fewer checks of a stage, where many submissions are to be graded."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

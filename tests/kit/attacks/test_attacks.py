@@ -6,8 +6,6 @@ what it can reach is looked through in attacks/test_secrecy.py; careless submiss
 situations/.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

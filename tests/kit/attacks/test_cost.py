@@ -3,8 +3,6 @@
 The folders are those of ../costly.py, the course is the tiny one with a small budget.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import sys

@@ -3,8 +3,6 @@
 What becomes of each odd file by itself is in read/test_submission.py. The course is the tiny one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

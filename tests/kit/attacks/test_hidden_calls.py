@@ -4,8 +4,6 @@ Each is a right answer by its results, so all that it can lose it loses for the 
 nobody hides are in run/worker/test_forbidden.py.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Submissions that lie about the memory they take: the kernel is asked, not they."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A forbidden call is seen, too, with an answer that cannot be sent, and after an answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

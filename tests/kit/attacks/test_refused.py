@@ -1,7 +1,5 @@
 """What cannot be graded is a report with no points and the reason, in every channel."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What reaches a learner's process must not tell which check asks, nor what it expects."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import io

@@ -4,8 +4,6 @@ Code that is known to be right, or not begun, is not run again for another of th
 here looks like an honest answer to who looks it through, and does something else when it is run.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The second one has a cell more, of code that is grown at random by Python's own 
 of statement, expression and pattern that the running Python has is the root of some of it.
 """
 
-from __future__ import annotations
-
 import ast
 import random
 import re

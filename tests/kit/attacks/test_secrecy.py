@@ -4,8 +4,6 @@ The probe in probe.py is handed in as the learner's file. While real checks run 
 can reach and gives it back as one long tensor, which is then looked through here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

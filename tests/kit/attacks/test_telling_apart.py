@@ -3,8 +3,6 @@
 What one report says of a right module may be known to whoever tries again.
 """
 
-from __future__ import annotations
-
 import sys
 
 import pytest

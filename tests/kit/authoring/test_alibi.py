@@ -4,8 +4,6 @@ Everything that the author types goes through `typed`, which counts its lines: c
 replaces a TODO, and files of their own.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -3,8 +3,6 @@
 The tiny course's moving_average becomes rolling_mean, in every file of the course, or is left out.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

@@ -4,8 +4,6 @@ Nothing of it leads to this repository or names what its own course is about: th
 courses/tiny holds, file by file, into what `grade new` has begun.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

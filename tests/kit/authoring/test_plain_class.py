@@ -1,7 +1,5 @@
 """A stage whose entry point is a class without torch: its objects and their methods are called."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

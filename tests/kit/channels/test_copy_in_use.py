@@ -1,7 +1,5 @@
 """A student's copy as students meet it: unzipped or installed, graded, with words that fit."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """The workflow of a repository, held against what its actions publish."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

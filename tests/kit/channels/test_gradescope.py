@@ -3,8 +3,6 @@
 Gradescope itself is stood in for in test_release.py.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What pip reads of a course: it names what the course says of itself, and nothing of this one."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace

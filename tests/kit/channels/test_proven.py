@@ -1,7 +1,5 @@
 """A course is proven as long as no file of its author changes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 The autograder is laid out in a folder as Gradescope does in /autograder and run as it would be.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

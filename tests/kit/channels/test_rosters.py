@@ -6,8 +6,6 @@ assignfeedback_offline/importgradeslib.php of Moodle, and what Blackboard's help
 asks for: quotes around each cell between commas, and none between tabs.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

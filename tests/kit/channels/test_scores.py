@@ -1,7 +1,5 @@
 """The tables of scores that other systems write."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The students' copy holds what they need to be graded and nothing that they must not see."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -1,7 +1,5 @@
 """What a check says of a wrong answer, in the same words for tensors and for arrays of numpy."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from collections.abc import Callable

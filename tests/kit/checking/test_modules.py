@@ -1,7 +1,5 @@
 """What checks expect of modules."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import Any
 

@@ -4,8 +4,6 @@ tests/kit/attacks/test_cost.py holds each against the budget of a small course, 
 `python tests/benchmark_class.py --worst` prints what they take from the real one.
 """
 
-from __future__ import annotations
-
 from grader.types.course import Course
 from grader.types.submission import Submission
 

@@ -1,7 +1,5 @@
 """A Dask cluster on this machine, whose workers are processes as on a real one."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

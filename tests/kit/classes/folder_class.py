@@ -1,7 +1,5 @@
 """A class of the tiny course: answers to its stages, what students submit, and their results."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

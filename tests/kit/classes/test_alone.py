@@ -1,7 +1,5 @@
 """One command at a time grades into a folder; the second says who is at work."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """In an exam students see what is wrong, but neither why nor a hint; instructors see everything."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """A class is graded in several processes: what one of them meets is its student's alone."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

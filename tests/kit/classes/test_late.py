@@ -1,7 +1,5 @@
 """What being late costs: the deadline, the student's extension, grace, days begun, the cap."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 

@@ -1,7 +1,5 @@
 """What an instructor sees of deadlines, of other assignments, and of those before."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """No class is graded without a complete lock unless that is asked for; then reports say so."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

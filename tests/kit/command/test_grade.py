@@ -1,7 +1,5 @@
 """`grade` as a learner types it: what it prints and its exit code, often of a real process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

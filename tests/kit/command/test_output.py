@@ -1,7 +1,5 @@
 """What a command says on stderr is readable in a narrow terminal and whole in a file."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

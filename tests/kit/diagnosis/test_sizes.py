@@ -1,7 +1,5 @@
 """Sizes that do not fit get names that hold in every call that ends there, and only such."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

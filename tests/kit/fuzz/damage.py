@@ -1,7 +1,5 @@
 """Valid inputs, and what damage does to them: strategies for hypothesis."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

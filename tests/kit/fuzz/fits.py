@@ -1,7 +1,5 @@
 """Whether what a reader gives is of the plain types that it promises, down to each number."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path

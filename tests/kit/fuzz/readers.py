@@ -3,8 +3,6 @@
 A reader gives what its type says or one of its errors, in few lines, soon and in little memory.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 `corpus/` keeps every input that once did; see CONTRIBUTING.md.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import sys

@@ -1,7 +1,5 @@
 """Whose fault a failure is, as tables: what each run of a stage gives, and who is to blame."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whether a stage is written, where no check can tell."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

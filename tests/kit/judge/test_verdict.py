@@ -1,7 +1,5 @@
 """From facts to a report: every ending has its outcome, and nothing that is lost is passed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """course.toml: what is wrong with it is said in one line that names place and fault."""
 
-from __future__ import annotations
-
 import copy
 import math
 import re

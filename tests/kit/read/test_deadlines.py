@@ -1,7 +1,5 @@
 """Deadlines, extensions and late rules in course.toml: read over time zones and daylight saving."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path

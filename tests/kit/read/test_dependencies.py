@@ -1,7 +1,5 @@
 """A verdict is on the present text as long as nothing that it depends on has changed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

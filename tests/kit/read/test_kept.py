@@ -1,7 +1,5 @@
 """A verdict is kept while nothing that it depends on changes; whatever is wrong costs a rerun."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

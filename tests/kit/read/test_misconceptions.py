@@ -1,7 +1,5 @@
 """What an author's file of misconceptions may hold, and what it may share with other stages."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Outputs and attachments are left out wherever the pieces end in which a notebook is read."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

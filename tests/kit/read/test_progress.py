@@ -1,7 +1,5 @@
 """What is remembered is never lost: not by a kill, a spoilt file or two commands at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

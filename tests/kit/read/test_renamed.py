@@ -1,7 +1,5 @@
 """Submissions from before a stage was renamed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from grader.read.renamed import with_present_names

@@ -1,7 +1,5 @@
 """exercises/ is what solutions/ gives, and no work of a learner is ever lost."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

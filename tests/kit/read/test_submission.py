@@ -1,7 +1,5 @@
 """Reading submissions: what is taken, what is left out and what is refused, whatever lies there."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Which course and which folder a command works on, from where it is typed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

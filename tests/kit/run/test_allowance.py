@@ -1,7 +1,5 @@
 """How long an answer may take: what a busy machine takes from a worker is not counted."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

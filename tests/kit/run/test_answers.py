@@ -1,7 +1,5 @@
 """Code of our own that does not end is stopped; a missing name is reported exactly."""
 
-from __future__ import annotations
-
 import signal
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which executed cells are the submission: what is needed, in its newest version, in order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

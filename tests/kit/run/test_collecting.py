@@ -1,7 +1,5 @@
 """pytest collects the checks of any course; one line says what is wrong with a faulty file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The device is what was asked for, and a GPU only if locked code can use it."""
 
-from __future__ import annotations
-
 import importlib
 import signal
 from types import ModuleType

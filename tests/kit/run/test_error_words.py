@@ -1,7 +1,5 @@
 """The plain words for exceptions are facts about what torch itself says."""
 
-from __future__ import annotations
-
 import operator
 import re
 import sys

@@ -1,7 +1,5 @@
 """An exception that says nothing itself is explained, with the next step."""
 
-from __future__ import annotations
-
 from grader.run.failures import told
 
 

@@ -1,7 +1,5 @@
 """Jobs in forked processes: each comes to one end, whatever becomes of the process."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Our own functions, which answer in the checker's process."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

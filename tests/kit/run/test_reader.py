@@ -1,7 +1,5 @@
 """A submission's source is looked through in a worker: places, names, and what it costs."""
 
-from __future__ import annotations
-
 import resource
 import sys
 import time

@@ -1,7 +1,5 @@
 """What a check holds in place of the learner's code, with local functions in a worker's place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

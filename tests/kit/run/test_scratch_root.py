@@ -1,7 +1,5 @@
 """A run's folder: the next run removes what a killed one has left, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """Checks are run again and again: what is known is not judged twice, and nothing is mixed up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial

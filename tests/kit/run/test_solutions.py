@@ -1,7 +1,5 @@
 """The course's own functions behind a worker's questions: only what they are for gets an answer."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """What the text of a submission says."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

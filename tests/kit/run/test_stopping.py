@@ -1,7 +1,5 @@
 """A first Ctrl-C that waits, and handlers that stay as they were."""
 
-from __future__ import annotations
-
 import signal
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """The same replies mean the same fact, and nothing else does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The learner's tests, each thing in a worker of its own: a course about birds tries its eggs."""
 
-from __future__ import annotations
-
 import random
 import re
 import sys

@@ -1,7 +1,5 @@
 """Workers and the interpreters that fork them: nothing outlives whoever started them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

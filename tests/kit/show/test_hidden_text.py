@@ -1,7 +1,5 @@
 """No channel hands on a character that hides or turns text, whoever has chosen the text."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

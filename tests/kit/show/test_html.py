@@ -1,7 +1,5 @@
 """The report as HTML: nothing of a stranger's is markup, and every word is there without colour."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The report as JUnit XML, compared with the schema that Jenkins' xunit plugin publishes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """The blocks of an author's text, which a screen and a page draw."""
 
-from __future__ import annotations
-
 import pytest
 
 from grader.show.markdown import Block, Kind, blocks

@@ -1,7 +1,5 @@
 """An address in an author's text can be clicked where the terminal can, and is text elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 from rich.text import Text
 

@@ -3,8 +3,6 @@
 REWRITE_GOLDENS=1 python -m pytest tests/kit/show/test_terminal.py    redraws all of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace

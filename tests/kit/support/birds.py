@@ -1,7 +1,5 @@
 """A small course about paper birds, in a folder of its own, where the commands are tried."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

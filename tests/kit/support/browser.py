@@ -4,8 +4,6 @@ This keeps the pictures:
 KEEP_SCREENSHOTS=DIR python -m pytest -m slow tests/kit/learning/notebook/test_jupyterlab.py
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

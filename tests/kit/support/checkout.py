@@ -1,7 +1,5 @@
 """The checkout: its folder, its course, the tests' small course without torch, and its Python."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What consoles draw, and the golden files that it is compared with."""
 
-from __future__ import annotations
-
 import io
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Python environments far from a checkout, with wheels and nothing but what these need."""
 
-from __future__ import annotations
-
 import importlib.metadata as metadata
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Files that tests write, change and look at."""
 
-from __future__ import annotations
-
 import io
 import os
 import socket

@@ -1,7 +1,5 @@
 """Someone who works on the tiny course and keeps `grade watch` open, for the tests."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Root may look into every folder and remove everything, so its tests cannot see what others meet.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

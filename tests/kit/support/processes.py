@@ -1,7 +1,5 @@
 """What tests wait for, and the processes that they look at."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 

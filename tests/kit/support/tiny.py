@@ -1,7 +1,5 @@
 """The course courses/tiny in a folder of its own, where commands are tried and faults planted."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable, Iterator

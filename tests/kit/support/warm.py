@@ -4,8 +4,6 @@ A test that starts a process of its own, such as one that types the command, has
 has one that gives the kit a temporary folder of its own, to see what is left there.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ As on an older kernel, or in a container whose runtime refuses these calls: a se
 them as such a system does.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

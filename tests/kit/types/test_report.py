@@ -1,7 +1,5 @@
 """Why a stage fails: which checks share a cause, in what order, and which hint speaks to it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Seeds are named in a few words, however many a class has."""
 
-from __future__ import annotations
-
 import pytest
 
 from grader.types.seed import seeds_named

@@ -1,7 +1,5 @@
 """What is hidden becomes visible, what is visible stays as it is."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Jobs in forks: what each gives, and how one is lost."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

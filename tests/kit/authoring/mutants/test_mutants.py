@@ -1,7 +1,5 @@
 """Mutants of the tiny course: all are caught, and each check that grows weak is told."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

@@ -1,7 +1,5 @@
 """What the operators make of a solution, and what they leave alone."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """What an author records of mutants, and what is said of a record that makes no sense."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

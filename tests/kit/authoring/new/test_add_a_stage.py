@@ -1,7 +1,5 @@
 """The transcript in docs/authoring.md that adds a stage, typed as it is in a copy of the kit."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`grade new`: what it says, and where it refuses to write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`grade new --course`: a course that is one from the start, without stages or with one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`grade new`: a stage that runs as it is written, and nothing at all where that cannot be."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

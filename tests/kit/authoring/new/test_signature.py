@@ -1,7 +1,5 @@
 """Signatures as an author types them, and the files that `grade new` makes of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The texts of a new stage's files."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """`grade stubs`: writes what is out of step, and says what it left alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from grader.command.main import main

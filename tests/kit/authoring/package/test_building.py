@@ -1,7 +1,5 @@
 """`grade package`: what the packages hold and say, and what no package can be built of."""
 
-from __future__ import annotations
-
 import email
 import re
 import sys

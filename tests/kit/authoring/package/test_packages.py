@@ -1,7 +1,5 @@
 """Courses as packages: the examples, proven where pip has installed them, one beside the other."""
 
-from __future__ import annotations
-
 import importlib.metadata as metadata
 import shutil
 import subprocess

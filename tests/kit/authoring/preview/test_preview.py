@@ -1,7 +1,5 @@
 """`grade preview`: what others will see of a stage, in the terminal and as one page."""
 
-from __future__ import annotations
-
 import html
 import re
 from itertools import groupby

@@ -1,7 +1,5 @@
 """`grade suggest`: what it suggests behaves differently, stands alone and is true."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Constant answers have the type and the size of the right one, and none of its content."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How a course explains its wrong answers: the tiny course, and one stage of the kit's own."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """Room on both sides of a tolerance: what is near, what is wide, what is tight."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

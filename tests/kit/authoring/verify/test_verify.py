@@ -1,7 +1,5 @@
 """`grade verify` on a small course in which one fault after the other is planted."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`grade verify` expects that a solution makes the values that its stage lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """`grade watch --author`: a proof at every save, of no more than the save can have changed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

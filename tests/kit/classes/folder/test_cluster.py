@@ -1,7 +1,5 @@
 """A Dask cluster gives the results that this machine gives, and may lose workers meanwhile."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What learning platforms make of names, and archives with all that may be in them."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A class's folder is graded once, goes on where it stopped, and every point can be defended."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The ledger keeps every verdict and all that it takes to come to it again."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

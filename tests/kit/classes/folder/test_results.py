@@ -1,7 +1,5 @@
 """`grade class` writes the report on the class beside the results, with names or without."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Mapping

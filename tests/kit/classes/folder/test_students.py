@@ -1,7 +1,5 @@
 """A folder of a class's submissions, with all that strangers may put there."""
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile

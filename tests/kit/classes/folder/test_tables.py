@@ -1,7 +1,5 @@
 """What other programs read of a class."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """When students submitted, from a table of one's own, of nbgrader or of Moodle."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """What counts of an upload."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

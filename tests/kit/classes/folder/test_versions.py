@@ -1,7 +1,5 @@
 """Two versions are equal where nothing that a verdict depends on has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A wrong answer's code as a misconception's: what it needs, and no word of the student's."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

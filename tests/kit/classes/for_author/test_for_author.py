@@ -1,7 +1,5 @@
 """`grade class --for-author`: what a class teaches the author of its course, without names."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The nbgrader course that is written: its configuration, and what is kept when written again."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

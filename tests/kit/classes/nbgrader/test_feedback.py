@@ -1,7 +1,5 @@
 """A report as nbgrader takes it: the points of each cell, the reasons, the comments."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

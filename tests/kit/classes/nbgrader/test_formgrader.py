@@ -4,8 +4,6 @@ This keeps the pictures:
 KEEP_SCREENSHOTS=DIR python -m pytest -m slow tests/kit/classes/nbgrader/test_formgrader.py
 """
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

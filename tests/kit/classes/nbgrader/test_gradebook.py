@@ -1,7 +1,5 @@
 """The gradebook that is written directly is the one that nbgrader's own classes read."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import warnings

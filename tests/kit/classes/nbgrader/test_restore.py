@@ -1,7 +1,5 @@
 """Whatever was handed in becomes a notebook that nbgrader can work on; nothing written is lost."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Which file of a student's folder counts, and when it was handed in."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a class gets wrong, as rows for other programs."""
 
-from __future__ import annotations
-
 from grader.classes.report.findings import COLUMNS, findings
 from grader.classes.report.moved import MistakeMoved, Moved, StageMoved
 from grader.classes.report.types import Unexplained

@@ -4,8 +4,6 @@ This keeps the pictures:
 KEEP_SCREENSHOTS=DIR python -m pytest -m slow tests/kit/classes/report/test_in_browser.py
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How a class moved from one assignment to the next, student by student."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from grader.classes.folder.types import LedgerEntry

@@ -3,8 +3,6 @@
 What a browser makes of it is looked at in tests/kit/classes/report/test_in_browser.py.
 """
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence

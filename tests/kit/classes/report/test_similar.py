@@ -1,7 +1,5 @@
 """Answers that are alike are shown side by side, and nothing there accuses anybody."""
 
-from __future__ import annotations
-
 import re
 
 from grader.classes.report.similar import similar_answers

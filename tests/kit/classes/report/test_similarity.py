@@ -1,7 +1,5 @@
 """Answers that are alike beyond what the task brings about are found; independent ones are not."""
 
-from __future__ import annotations
-
 import ast
 import random
 import re

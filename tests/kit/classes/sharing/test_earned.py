@@ -1,7 +1,5 @@
 """What is learnt of one answer holds for who hands in the same, if it was run by itself."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

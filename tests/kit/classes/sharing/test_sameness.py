@@ -1,7 +1,5 @@
 """The same code has the same digest, and only code in which nothing else can have a say has one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy  # noqa: F401 - a name of a library that is loaded is looked up

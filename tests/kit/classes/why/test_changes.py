@@ -1,7 +1,5 @@
 """The kit says for each check what changed from one verdict to the next, and why."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timezone
 

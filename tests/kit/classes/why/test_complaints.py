@@ -1,7 +1,5 @@
 """An instructor answers a student's complaint: why a stage has its points, and a page about it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

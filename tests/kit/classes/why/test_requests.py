@@ -1,7 +1,5 @@
 """A table of requests, and names in it that are nobody's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ A made-up stage on tensors, its solution and some known mistakes; the facts are 
 small checks on a learner's function that is local too.
 """
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A symptom states what holds for every number, and nothing that could not have failed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A usual mistake in the course's own solution gets its name in each stage that has it."""
 
-from __future__ import annotations
-
 import pytest
 
 from grader.run.collecting import with_checks

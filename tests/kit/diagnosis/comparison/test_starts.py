@@ -1,7 +1,5 @@
 """What is told of starting values: each drawn, so only their kind can be compared."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """What is told of a check without a name: a symptom, if one holds in every failing case."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The edits of a source: each wrong answer below has its repair among them, at its place."""
 
-from __future__ import annotations
-
 import ast
 import json
 

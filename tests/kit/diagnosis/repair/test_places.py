@@ -1,7 +1,5 @@
 """The engine points at the expression of a learner's whose smallest edit makes the stage pass."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

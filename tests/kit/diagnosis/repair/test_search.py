@@ -1,7 +1,5 @@
 """The search: what is tried, in what order, and when it gives up."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`grade certificate`: who gets one, what it shows, and the file that it writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """hints/explore/<slug>.py: what is wrong with it, and what the course's own computes."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """`grade explore`: what it refuses, and the file that it writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Whose function answers: the learner's, a swapped one, or the course's for one not yet written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

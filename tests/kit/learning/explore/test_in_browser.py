@@ -4,8 +4,6 @@ This keeps the pictures:
 KEEP_SCREENSHOTS=DIR python -m pytest -m slow tests/kit/learning/explore/test_in_browser.py
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

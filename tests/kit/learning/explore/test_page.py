@@ -1,7 +1,5 @@
 """The page's HTML: its own policy, and the results that a file holds."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The page's server: who gets an answer, and who does not."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -3,8 +3,6 @@
 The margins of copying were measured over seeds 1 to 8.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import sys

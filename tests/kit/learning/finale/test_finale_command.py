@@ -1,7 +1,5 @@
 """`grade finale` on a course of numpy functions: the screens, the files, and what can go wrong."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

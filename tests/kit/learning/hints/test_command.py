@@ -1,7 +1,5 @@
 """`grade hint`: one more each time, remembered, for the stage that the learner is at."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import partial

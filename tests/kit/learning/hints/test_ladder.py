@@ -1,7 +1,5 @@
 """hints/<slug>.md: the ladder and what follows it, and what may be wrong with the file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A solution on the screen: all of its code, and no line of code is broken."""
 
-from __future__ import annotations
-
 import io
 import textwrap
 

@@ -1,7 +1,5 @@
 """`grade solution`: for whoever has passed, or says so aloud."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which hint is next: the one about the mistake, an answer that is due, or a new question."""
 
-from __future__ import annotations
-
 import pytest
 
 from grader.learning.hints.turn import Turn, chosen_turn, last_turn, next_turn

@@ -1,7 +1,5 @@
 """The notebook of a course: what is in it, and that untouched it is a submission of stubs."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import replace

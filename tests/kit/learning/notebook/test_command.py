@@ -1,7 +1,5 @@
 """`grade notebook`: where it writes, what it never writes over, and what it offers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ This keeps the pictures:
 KEEP_SCREENSHOTS=DIR python -m pytest -m slow tests/kit/learning/notebook/test_jupyterlab.py
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`%load_ext grader` in a real kernel: verdicts, what the kernel never holds, and interrupts."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What is said of a written notebook, and the text of a verdict in it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from grader.learning.hints.types import Hints

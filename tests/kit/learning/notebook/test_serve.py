@@ -1,7 +1,5 @@
 """`grade serve`, as a notebook's kernel talks to it: requests in, answers out, and its end."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

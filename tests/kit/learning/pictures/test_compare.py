@@ -1,7 +1,5 @@
 """Which numbers of a trace are marked: those that differ from the solution's, and those changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from grader.learning.pictures.compare import compare

@@ -1,7 +1,5 @@
 """Curves in the terminal: where the points lie, and what a narrow or plain page makes of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from grader.learning.pictures.trace import trace_screen

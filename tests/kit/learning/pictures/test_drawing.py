@@ -1,7 +1,5 @@
 """The heatmap as a figure: every number, every name, one scale."""
 
-from __future__ import annotations
-
 import io
 
 from matplotlib.text import Text

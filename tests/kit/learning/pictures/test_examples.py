@@ -1,7 +1,5 @@
 """hints/traces/<slug>.py: what may be wrong with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The heatmap in the terminal: a number over a shade in each cell."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`grade heatmap`: the picture in the terminal and the two files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

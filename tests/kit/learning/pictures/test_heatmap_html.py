@@ -1,7 +1,5 @@
 """A heatmap as HTML: tables that a browser can show and a reader can read."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """All numbers of one tensor are written alike."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """How steps are drawn: width, letters, plain lines, and nothing of the learner's as markup."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`grade trace`: which stage it shows, and the exit code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ This redraws all goldens:
 REWRITE_GOLDENS=1 python -m pytest tests/kit/learning/pictures/test_whole_traces.py
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """`grade predict`: questions before the code, answered by typing, at one's own pace."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -5,8 +5,6 @@ what the right choice says. `facts` are the words of the question that the code 
 neither can be changed without the other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

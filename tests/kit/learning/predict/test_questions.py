@@ -1,7 +1,5 @@
 """hints/predictions/<slug>.md, what may be wrong with it, and what people type as an answer."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `grade predict` draws: a question, what became of the answer, and the end."""
 
-from __future__ import annotations
-
 import pytest
 
 from grader.learning.predict.screen import (

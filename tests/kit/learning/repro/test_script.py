@@ -1,7 +1,5 @@
 """`grade repro`: the lines that it prints run without the grader, and show the mistake."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The editor that e opens is the learner's own."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`grade watch` on a real terminal: keys, sizes, signals, and nothing lost by kill -9."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

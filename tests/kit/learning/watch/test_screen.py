@@ -3,8 +3,6 @@
 REWRITE_GOLDENS=1 python -m pytest tests/kit/learning/watch/test_screen.py    redraws all.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The board of `grade watch` is that of a fresh `grade`: no verdict outlives the text it is on."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """`grade watch` from save to verdict: real files, the real engine, a course that starts quickly."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

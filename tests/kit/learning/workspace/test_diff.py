@@ -1,7 +1,5 @@
 """A difference on any console: the signs carry it, and no letter of it is lost."""
 
-from __future__ import annotations
-
 import pytest
 from rich.console import Console
 

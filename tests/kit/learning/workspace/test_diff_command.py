@@ -1,7 +1,5 @@
 """`grade diff`: what the learner has changed, for any file that there may be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A learner's file is read as it is, replaced only after a copy, and never through a link."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

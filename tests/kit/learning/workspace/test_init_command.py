@@ -1,7 +1,5 @@
 """`grade init`: a folder to work in, wherever it is typed; nothing of anybody's is written over."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

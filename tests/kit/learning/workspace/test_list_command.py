@@ -1,7 +1,5 @@
 """`grade list`: what there is to do."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

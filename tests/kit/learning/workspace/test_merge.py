@@ -1,7 +1,5 @@
 """Two changes of one text: brought together where they do not touch, refused where they do."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

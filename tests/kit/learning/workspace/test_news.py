@@ -1,7 +1,5 @@
 """Of a course's changes a learner sees those since the version that they know."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

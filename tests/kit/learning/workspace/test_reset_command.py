@@ -1,7 +1,5 @@
 """`grade reset`: the stub is back, the work is kept, and no other stage is touched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `grade init` writes: a folder that type checkers and the run button understand."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

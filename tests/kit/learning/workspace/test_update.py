@@ -1,7 +1,5 @@
 """A newer course comes into a workspace: stubs anew, work merged or left, nothing ever lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

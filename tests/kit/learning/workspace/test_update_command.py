@@ -1,7 +1,5 @@
 """`grade update`: one line for each file, and where to look."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from grader.read.progress import read_progress, update_progress

@@ -1,7 +1,5 @@
 """The bench: what it calls, what it keeps, and what it tells of an error."""
 
-from __future__ import annotations
-
 import linecache
 import random
 import sys

@@ -3,8 +3,6 @@
 The other side is a Bench in this process, behind a transport that turns every frame into bytes.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import weakref

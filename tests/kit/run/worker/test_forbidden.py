@@ -4,8 +4,6 @@ The stages are those of the real course, or of the tiny one, with rules of their
 call from the grader are in attacks/.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The loader: submissions from bytes, imported as Python would import files."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import linecache

@@ -1,7 +1,5 @@
 """What a worker may read is what Python needs, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a check has done in the worker: things made from source, memory, and what a module holds."""
 
-from __future__ import annotations
-
 import functools
 import subprocess
 import sys

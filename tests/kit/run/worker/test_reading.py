@@ -1,7 +1,5 @@
 """Forbidden calls in the source: what the stage may reach counts, a mere name never does."""
 
-from __future__ import annotations
-
 import sys
 import time
 from types import ModuleType

@@ -1,7 +1,5 @@
 """A recorded call leaves a copy of every tensor that it makes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """A scratch folder: when it is too much, and that nothing of it is left, whatever lies in it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The filter's program answers each number as the tables say; test_lock.py tries it for real."""
 
-from __future__ import annotations
-
 import errno
 import struct
 

@@ -1,7 +1,5 @@
 """What the server does about workers that use too much; it is started for real in run/."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The learner's tests, run by pytest in this process: what is kept of what came of them."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path

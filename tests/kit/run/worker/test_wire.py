@@ -1,7 +1,5 @@
 """Frames: what is sent arrives as it was, and nothing hostile gets through."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading

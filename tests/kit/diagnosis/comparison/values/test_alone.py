@@ -1,7 +1,5 @@
 """A wrong answer that is right by itself shows that the learner's code keeps something."""
 
-from __future__ import annotations
-
 import pytest
 
 from grader.engine import Engine, Request

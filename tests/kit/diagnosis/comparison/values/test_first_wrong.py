@@ -1,7 +1,5 @@
 """What is told of the way to an answer is true, or nothing is told."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

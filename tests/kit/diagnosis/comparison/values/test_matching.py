@@ -1,7 +1,5 @@
 """A right value is found among the learner's tensors in every form that right code gives it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

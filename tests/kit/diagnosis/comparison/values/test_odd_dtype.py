@@ -1,7 +1,5 @@
 """Which line is named where two dtypes meet."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 

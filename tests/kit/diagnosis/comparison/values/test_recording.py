@@ -1,7 +1,5 @@
 """A wrong module that nothing else explains is told the first wrong value of its forward."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
