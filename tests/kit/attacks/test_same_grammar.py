@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy  # noqa: F401 - a name of a library that is loaded is looked up
@@ -36,6 +37,7 @@ TRIES = 400
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
 
 
+@cache
 def kinds(of: type[ast.AST]) -> list[type[ast.AST]]:
     """The kinds of statements, expressions or patterns of the running Python."""
     found = (getattr(ast, name) for name in dir(ast) if name not in OLD)
@@ -157,12 +159,15 @@ def twins(seed: int, count: int) -> Iterator[Submission]:
 
     known = digest(RIGHT)
     assert known is not None
-    for kind in KINDS:
-        for number in range(count):
-            text = grown(kind, random.Random(f"{seed} {kind.__name__} {number}"))
-            for cells in ((RIGHT, text), (text, RIGHT)):
-                if digest(*cells) == known:
-                    yield Submission(text, {}, cells=cells)
+    texts = dict.fromkeys(  # many grow more than once
+        grown(kind, random.Random(f"{seed} {kind.__name__} {number}"))
+        for kind in KINDS
+        for number in range(count)
+    )
+    for text in texts:
+        for cells in ((RIGHT, text), (text, RIGHT)):
+            if digest(*cells) == known:
+                yield Submission(text, {}, cells=cells)
 
 
 def expect_the_same(submissions: Sequence[Submission]) -> None:
