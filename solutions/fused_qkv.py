@@ -94,8 +94,7 @@ class FusedMultiHeadAttention(nn.Module):
         may see no key, dropout on the weights in training mode and the weights
         returned then, the dtype and device of the results, inputs that may be
         strided views and are not changed. As there, calling
-        nn.MultiheadAttention, torch.nn.functional.multi_head_attention_forward
-        or torch.onnx.ops.attention costs all points.
+        nn.MultiheadAttention or a function that does its work costs all points.
 
         Traps:
         - You cut the same axis twice, into three parts and into heads. The

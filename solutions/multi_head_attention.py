@@ -91,9 +91,9 @@ class MultiHeadAttention(nn.Module):
       output layer at nn.Linear's own default.
     - A query with no allowed key gets zero weights here, NaN there.
     Compare with it as much as you like, in a file or a cell of its own. But a
-    module that calls it gets no points, and neither does one that calls
-    torch.nn.functional.multi_head_attention_forward, which does its work, or
-    torch.onnx.ops.attention, which does most of it.
+    module that calls it gets no points, and neither does one that calls a
+    function that does its work: torch.nn.functional.multi_head_attention_forward,
+    for example.
     """
 
     def __init__(

@@ -27,9 +27,8 @@ class OptionalWeightsAttention(nn.Module):
     Everything else is as in MultiHeadAttention: the layers w_q, w_k, w_v and
     w_o and their starting values, the masks, queries that may see no key,
     dropout, the dtype and device of the results, inputs that may be strided
-    views and are not changed. As there, calling nn.MultiheadAttention,
-    torch.nn.functional.multi_head_attention_forward or torch.onnx.ops.attention
-    costs all points.
+    views and are not changed. As there, calling nn.MultiheadAttention or
+    a function that does its work costs all points.
 
     >>> mha = OptionalWeightsAttention(d_model=8, num_heads=2)
     >>> x = torch.randn(4, 3, 8)
