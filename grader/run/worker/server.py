@@ -362,6 +362,8 @@ def _warm_torch() -> None:
     torch.compile = _uncompiled(torch.compile)
     # No tensor here is spread over machines: assert_close would import what compares such, 1 s.
     importlib.import_module("torch.testing._comparison").__dict__["_HAS_DTENSOR"] = False
+    with suppress(ImportError):  # a stage may forbid its functions: 25 ms in each worker
+        importlib.import_module("torch.onnx.ops")
     layer = torch.nn.Linear(4, 4)
     torch.nn.init.xavier_uniform_(layer.weight)
     heads = torch.randn(2, 3, 4, requires_grad=True)  # recorded, but without a backward pass
