@@ -141,6 +141,10 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
         [Q, Q / 2, K, WRONG],
         f"{GETS}the query and the key right (f.py, line 2). {NEXT}the scores (B, T, D).",
     ),
+    "a mean of what is right begins with it, as under a causal mask": (
+        [Q, K, K.cumsum(1) / numpy.arange(1, 4)[:, None], WRONG],
+        f"{GETS}the query and the key right (f.py, line 1). {NEXT}the scores (B, T, D).",
+    ),
     "nearly a multiple of the next": (
         [Q, K, SCORES * 1.002],
         (
