@@ -29,23 +29,14 @@ def wherever(pair: Pair) -> Iterator[Relation]:
     if not wrong.any() or wrong.all():
         return
     due, came = _only(pair.want[wrong]), _only(pair.got[wrong])
-    words = number(came, pair.is_bool) if came is not None else "other numbers"
+    words = number(came, pair.is_bool) if came is not None else ""
     where = number(due, pair.is_bool) if due is not None else ""
     if where == words:  # two numbers that differ by a rounding
         return
     if due is not None and (pair.is_bool or is_telling(pair.want, False)):
-        yield Relation(
-            f"wherever:{where}:{words if came is not None else ''}",
-            f"Wherever {where} is expected, {lower(pair.what)} holds {words}. "
-            "All other numbers are right.",
-            lambda other: _is_wrong_at(other, due, came, throughout=True),
-        )
-        yield Relation(
-            f"where:{where}:{words if came is not None else ''}",
-            f"{pair.what} holds {words} at some of the positions where {where} is expected. "
-            "All other numbers are right.",
-            lambda other: _is_wrong_at(other, due, came, throughout=False),
-        )
+        yield from _where_due(pair, due, where, came, words)
+        if came is not None:  # another pair may hold others, as where a dtype rounds them
+            yield from _where_due(pair, due, where, None, "")
     elif came is not None and wrong.sum() >= FEWEST and not pair.is_bool:
         yield Relation(
             f"holds:{words}",
@@ -53,6 +44,25 @@ def wherever(pair: Pair) -> Iterator[Relation]:
             "All other numbers are right.",
             lambda other: _is_wrong_with(other, came),
         )
+
+
+def _where_due(
+    pair: Pair, due: float, where: str, came: float | None, words: str
+) -> Iterator[Relation]:
+    """Wrong where one number is due, by holding another one, or any if it is None."""
+    holds = words or "other numbers"
+    yield Relation(
+        f"wherever:{where}:{words}",
+        f"Wherever {where} is expected, {lower(pair.what)} holds {holds}. "
+        "All other numbers are right.",
+        lambda other: _is_wrong_at(other, due, came, throughout=True),
+    )
+    yield Relation(
+        f"where:{where}:{words}",
+        f"{pair.what} holds {holds} at some of the positions where {where} is expected. "
+        "All other numbers are right.",
+        lambda other: _is_wrong_at(other, due, came, throughout=False),
+    )
 
 
 def _is_wrong_at(pair: Pair, due: float, came: float | None, *, throughout: bool) -> bool:

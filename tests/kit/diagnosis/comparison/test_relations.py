@@ -209,6 +209,8 @@ def test_a_relation_must_hold_in_every_case() -> None:
     assert found(pair(X * 2, X), pair(other * 2, other)) == "factor"
     assert found(pair(X * 2, X), pair(other * 3, other)) == "some-factor"
     assert found(pair(X * 2, X), pair(other + 3, other)) is None
+    filled = (pair(np.where(np.isinf(BLOCKED), low, BLOCKED), BLOCKED) for low in (-1e9, -9.98e8))
+    assert found(*filled) == "wherever:-inf:"
 
 
 def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case() -> None:
