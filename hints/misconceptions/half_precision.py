@@ -475,11 +475,38 @@ def half_scores(
     )
 
 
+@symptom(
+    "half_blocked_too_high",
+    of="stable_attention",
+    says="Your result is that of blocked keys with the score -10000 or -65504, and real scores are "
+    "lower here. Only -inf is below them all, and float32 holds it.",
+    hint=4,
+)
+def half_blocked_too_high(
+    got: Tensor, expected: Tensor, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
+) -> bool:
+    if mask is None or got.shape != expected.shape:
+        return False
+    scores = _scores(q.double(), k.double())
+    sees = (mask != 0).expand(scores.shape).any(-1)  # a query that sees nothing is another matter
+
+    room = scores.abs().max().item() * 2.0**-21  # a few roundings to float32, and so in a weight
+
+    def is_of(low: float) -> bool:
+        return bool(_near(_blocked(scores, mask, low), got, v, room)[sees].all())
+
+    return not is_of(-math.inf) and (is_of(-10000.0) or is_of(-65504.0))
+
+
 def _is_result_of(scores: Tensor, got: Tensor, v: Tensor, mask: Tensor | None) -> bool:
-    """Whether a result is that of these scores, up to a rounding of the weights and the result."""
+    """Whether a result is that of these scores."""
     scores = _blocked(scores, mask)
+    maybe = torch.softmax(scores, -1) @ v.double()  # NaN if all of a row is -inf
+    return bool((_near(scores, got, v) | (got.isnan() & maybe.isnan())).all())
+
+
+def _near(scores: Tensor, got: Tensor, v: Tensor, room: float = 0.0) -> Tensor:
+    """Where a result is that of these scores, up to a rounding of the weights and the result."""
     weights = _softmax(scores)
     want, size = weights @ v.double(), weights @ v.double().abs()
-    near = (got.double() - want).abs() <= 1.25 * torch.finfo(v.dtype).eps * size
-    maybe = torch.softmax(scores, -1) @ v.double()  # NaN if all of a row is -inf
-    return bool((near | (got.isnan() & maybe.isnan())).all())
+    return (got.double() - want).abs() <= (1.25 * torch.finfo(v.dtype).eps + room) * size

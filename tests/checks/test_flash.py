@@ -198,7 +198,8 @@ def test_causal(submission: Submission, rand: Rand, T: int) -> None:
 
 @pytest.mark.points(2, hint=4)
 @pytest.mark.parametrize(
-    ("axes", "T"), [("B 1 1 T", TQ), ("T T", TQ), ("B H T T", TQ), ("T T", 300)]
+    ("axes", "T"),
+    [("B 1 1 T", TQ), ("T T", TQ), ("B H T T", TQ), ("T T", 300), ("B 1 1 T", 300)],
 )
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32], ids=str)
 def test_both(

@@ -212,7 +212,9 @@ def test_masks(
         given = mask.to(kind)
         with expect_unchanged(mask=given):
             expect_result(submission, drawn(rand, dtype, 5, 7, 8), given, f"{when} of {kind}")
-    expect_result(submission, alike(rand, dtype), mask, when)
+    q, k, v = alike(rand, dtype)
+    expect_result(submission, (q, k, v), mask, when)
+    expect_result(submission, (8 * q, k, v), mask, when)  # scores below float16's lowest number
     spread = drawn(rand, dtype, 5, 7, 8, scale=6.0)
     expect_result(submission, spread, mask, f"{when} and scores of some tens")
     for Tq in (1, 2):  # two, as there are sequences

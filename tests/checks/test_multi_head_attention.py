@@ -400,7 +400,9 @@ def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) 
     row = torch.ones(T, T, dtype=torch.bool, device=device)
     row[T // 2] = False
     nothing = torch.zeros(T, T, dtype=torch.bool, device=device)
-    for mask in (blocked_rows(B, T, device), row, nothing):
+    one_head = torch.ones(H, T, T, dtype=torch.bool, device=device)
+    one_head[1, T // 2] = False
+    for mask in (blocked_rows(B, T, device), row, nothing, one_head):
         expected = reference(state, H, x, x, x, mask)
         expect_both(mha(x, x, x, mask=mask), expected)
 
