@@ -6,6 +6,7 @@ misconception replaces one of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -301,6 +302,18 @@ class FastMaskOfNumbers(_Fast):
         if need_weights:
             return super().mix(q, k, v, mask, need_weights)
         return F.scaled_dot_product_attention(q, k, v, mask, self.rate()), q
+
+
+@misconception(
+    "need_fast_scaled_twice",
+    replaces="OptionalWeightsAttention",
+    says="Without weights, your shorter path scales the queries, and "
+    "F.scaled_dot_product_attention scales the scores again. Scale only once.",
+    hint=5,
+)
+class FastScaledTwice(_Fast):
+    def fast(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        return super().fast(q / math.sqrt(q.shape[-1]), k, v, mask)
 
 
 @misconception(
