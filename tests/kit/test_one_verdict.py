@@ -30,10 +30,10 @@ pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 
 from tests.kit.classes.dask_cluster import Cluster
 from tests.kit.classes.folder_class import grade_class, results_of
-from tests.kit.classes.test_grading import nbgrader
 from tests.kit.learning.notebook.test_kernel import Kernel, kernel, points
 from tests.kit.support.checkout import ROOT, TINY
 from tests.kit.support.files import write_files
+from tests.kit.support.nbgrader import nbgrader
 from tests.kit.support.tiny import copy_tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore")

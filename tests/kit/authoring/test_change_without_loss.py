@@ -15,6 +15,7 @@ from grader.read.progress import read_progress
 from grader.read.stubs import read_stub
 from tests.kit.classes.folder_class import NO_ERROR, RIGHT, class_of, gradebook, hand_in
 from tests.kit.support.files import edit, write_files
+from tests.kit.support.nbgrader import nbgrader
 from tests.kit.support.tiny import Capture, Say, Typed, copy_tiny
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
@@ -224,7 +225,6 @@ def test_a_renamed_stage_keeps_its_cells_and_points_in_nbgrader(
     course: Path, tmp_path: Path, grade: Typed
 ) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
-    from tests.kit.classes.test_grading import nbgrader
     from tests.kit.classes.test_grading import scores as scores_of
 
     root, name = tmp_path / "class", "smoothing"

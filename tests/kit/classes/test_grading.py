@@ -29,19 +29,13 @@ from grader.types.course import Course, LateRule
 from grader.types.errors import KitError
 from tests.kit.support.checkout import ROOT, TINY
 from tests.kit.support.files import edit, write_files
+from tests.kit.support.nbgrader import nbgrader
 from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 
 NAME = TINY.name
 POINTS = sum(stage.points for stage in TINY.assignments[0].stages)
-
-
-def nbgrader(folder: Path, *words: str) -> None:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    command = [str(Path(sys.executable).parent / "nbgrader"), *words]
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")

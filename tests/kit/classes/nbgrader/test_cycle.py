@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -27,47 +24,14 @@ from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.types.errors import KitError
 from tests.kit.classes.test_grading import scores
-from tests.kit.support.checkout import COURSE, ROOT
+from tests.kit.support.checkout import COURSE, ROOT, run_python
 from tests.kit.support.files import edit
+from tests.kit.support.nbgrader import nbgrader
 
 pytestmark = pytest.mark.slow
 
-BIN = Path(sys.executable).parent
 NAME = "attention"
 Notebook = dict[str, Any]
-
-
-def run(
-    words: Sequence[str], cwd: Path, *, fails: bool = False, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        words,
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert (done.returncode != 0) == fails, done.stdout + done.stderr
-    return done
-
-
-# Commands of nbgrader's one after the other, each in a process that is forked off one in which all
-# is imported: an import takes longer than most of the commands.
-MANY = """
-import json, os, sys
-from nbgrader.apps import NbGraderApp
-import nbgrader.exchange, nbgrader.api
-for folder, words in json.loads(sys.argv[1]):
-    child = os.fork()
-    if child == 0:
-        os.chdir(folder)
-        sys.argv = ["nbgrader", *words]
-        NbGraderApp.launch_instance()
-        sys.exit(0)
-    if os.waitpid(child, 0)[1]:
-        sys.exit(f"in {folder}: nbgrader {words}")
-"""
 
 
 def copied(kit: Path) -> Path:
@@ -88,27 +52,16 @@ class Class:
         self.exchange = root / "exchange"
         self.exchange.mkdir()
         self.exchange.chmod(0o777)
-        self.environment = {
-            "HOME": str(root / "home"),
-            "PATH": os.pathsep.join([str(BIN), os.environ["PATH"]]),
-            "PYTHONPATH": str(ROOT),
-            "PYTHONWARNINGS": "ignore",
-        }
-        (root / "home").mkdir()
+        self.home = root / "home"
+        self.home.mkdir()
 
     def nbgrader(self, *words: str, cwd: Path | None = None, fails: bool = False) -> str:
-        done = run(["nbgrader", *words], cwd or self.course, fails=fails, **self.environment)
-        return done.stdout + done.stderr
+        return nbgrader(cwd or self.course, *words, fails=fails, HOME=str(self.home))
 
-    def nbgrader_each(self, calls: Sequence[tuple[Path, Sequence[str]]]) -> str:
-        """Commands of nbgrader's in these folders; what they say."""
-        told = json.dumps([(str(folder), words) for folder, words in calls])
-        done = run([sys.executable, "-c", MANY, told], self.course, **self.environment)
-        return done.stdout + done.stderr
-
-    def grade(self, *words: str, fails: bool = False) -> str:
-        words = (sys.executable, "-m", "grader", *words, "--course", str(self.kit))
-        return run(words, self.course, fails=fails, **self.environment).stdout
+    def grade(self, *words: str) -> None:
+        words = ("-m", "grader", *words, "--course", str(self.kit))
+        done = run_python(*words, cwd=self.course, env={"HOME": str(self.home)})
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def elsewhere(self, folder: Path, *left_out: str) -> Class:
         """The same class with a copy of the instructor's folder."""
@@ -124,8 +77,8 @@ class Class:
         with config.open("a", encoding="utf-8") as file:
             file.write(f"c.Exchange.root = {str(self.exchange)!r}\n")
             file.write("c.ExchangeCollect.check_owner = False\n")
-        steps = ("generate_assignment", "release_assignment")
-        self.nbgrader_each([(self.course, [step, NAME]) for step in steps])
+        self.nbgrader("generate_assignment", NAME)
+        self.nbgrader("release_assignment", NAME)
 
     def student(self, root: Path) -> Path:
         """A folder of a student's, with their configuration."""
@@ -247,13 +200,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Class:
     released = json.loads((first / NAME / f"{NAME}.ipynb").read_text("utf-8"))
     source = made.course / "source" / NAME / f"{NAME}.ipynb"
     students = handed_in(released, json.loads(source.read_text("utf-8")))
-    calls = []
     for student, (name, data) in students.items():
         own = made.student(root / student)
         (own / NAME).mkdir()
         (own / NAME / name).write_bytes(data)
-        calls.append((own, ["submit", NAME, f"--student={student}"]))
-    made.nbgrader_each([*calls, (made.course, ["collect", NAME])])
+        made.nbgrader("submit", NAME, f"--student={student}", cwd=own)
+    made.nbgrader("collect", NAME)
     shutil.copy(made.course / "gradebook.db", root)
     for file in (made.course / "submitted" / "bob_partial" / NAME).iterdir():
         if file.suffix != ".ipynb":  # as an instructor may put it there by hand: alone
@@ -288,15 +240,10 @@ def test_everybody_gets_the_points_that_are_due_and_a_page(
     assert due["eve_dying"] == due["fay_looping"] == 56  # only what the cell kills is lost
 
     students = [student for student in due if student[0] in "bchjl"]
-    course = made.course
-    said = made.nbgrader_each(
-        [
-            (course, ["generate_feedback", NAME, "--force", "--student=[bchjl]*"]),
-            (course, ["release_feedback", NAME]),
-            *((course.parent / student, ["fetch_feedback", NAME]) for student in students),
-        ]
-    )
-    assert said.count("Releasing feedback") == len(students)
+    made.nbgrader("generate_feedback", NAME, "--force", "--student=[bchjl]*")
+    assert made.nbgrader("release_feedback", NAME).count("Releasing feedback") == len(students)
+    for student in students:
+        made.nbgrader("fetch_feedback", NAME, cwd=made.course.parent / student)
     pages = {}
     for student in students:
         own = made.course.parent / student
