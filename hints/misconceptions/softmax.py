@@ -89,6 +89,19 @@ def softmax_blocked_nan(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_whole_tensor_blocked",
+    replaces="attention_weights",
+    says="You ask whether the whole tensor is blocked. A blocked row among others still becomes "
+    "NaN: ask each row for itself, with dim=-1.",
+    hint=3,
+)
+def softmax_whole_tensor_blocked(scores: Tensor) -> Tensor:
+    if torch.isinf(scores).all():
+        return torch.zeros_like(scores)
+    return torch.softmax(scores, dim=-1)
+
+
+@misconception(
     "softmax_nan_to_num",
     replaces="attention_weights",
     says="Your values are right, but the gradient of a blocked row is still NaN: it flows back "
