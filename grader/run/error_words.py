@@ -247,6 +247,10 @@ view size is not compatible with
     <not_a_tensor>
 torch\.return_types\.(\w+)
     <pair>
+^maximum recursion depth exceeded
+    a function calls itself, directly or through another, and never stops
+^\[enforce fail at alloc_cpu\.cpp|^CUDA out of memory
+    a tensor here is far too large for the memory: print the shapes that go into this line
 before Module\.__init__\(\) call
     call super().__init__() first: an nn.Module must be set up before it gets layers
 Fan in and fan out can not be computed

@@ -358,6 +358,11 @@ def test_a_file_with_the_name_of_a_module_of_pythons(module: str) -> None:
         ("expected '('", "needs Python 3.12"),
         ("f-string: expecting '}'", "needs Python 3.12"),
         ("(unicode error) 'utf-8' codec can't decode byte 0xe9 in position 3", "save the file as"),
+        ("maximum recursion depth exceeded in comparison", "calls itself"),
+        (
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate",
+            "far too large for the memory",
+        ),
     ],
 )
 def test_what_a_message_says_by_itself(message: str, words: str) -> None:
