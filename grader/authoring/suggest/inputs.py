@@ -76,7 +76,8 @@ def _varied(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, float):
         yield from ((repr(number), number) for number in (0.0, 0.5, -value, 10 * value))
     elif isinstance(value, (str, list, tuple)):
-        for other in (value[:0], value[:1], value * 2, value[::-1], value[:1] * 3):
+        swapped = value.swapcase() if isinstance(value, str) else value
+        for other in (value[:0], value[:1], value * 2, value[::-1], value[:1] * 3, swapped):
             if other != value:
                 yield repr(other), other
     elif hasattr(value, "dtype") and value.shape:

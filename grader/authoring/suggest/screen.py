@@ -30,7 +30,7 @@ def suggestions_screen(page: Page, found: Suggestions) -> Iterator[Text]:
         yield from page.sentence(f"{words}`grade verify {found.slug}` says why.", "yellow")
         yield Text()
     if found.partings:
-        words = "No check makes these calls. A check with one of them would"
+        words = "No check makes these calls. A check with one of them catches more:"
         yield from page.sentence(words, _HEAD)
         for parting in found.partings:
             yield from _parting(page, parting)
@@ -57,7 +57,7 @@ def _parting(page: Page, parting: Parting) -> Iterator[Text]:
     line = written(parting.call) + (f"   {sizes}" if sizes else "")
     yield from page.wrap(Text(page.clean(line), "cyan"), MARGIN + 2)
     for names in parting.pairs[:_PAIRS]:
-        words = f"catch {names[0]}" if len(names) == 1 else f"tell {' from '.join(names)}"
+        words = f"catches {names[0]}" if len(names) == 1 else f"tells {' from '.join(names)}"
         yield from page.wrap(Text(page.clean(words), "dim"), MARGIN + 4)
     more = len(parting.pairs) - _PAIRS
     if more > 0:

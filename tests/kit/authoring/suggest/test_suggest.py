@@ -210,6 +210,15 @@ def test_a_call_that_a_check_makes_is_no_new_one() -> None:
     assert not [*partings([*calls, Call("f", {"text": ""})], lambda name: whole, [wrong])]
 
 
+def test_the_case_of_a_text_is_varied() -> None:
+    def small(text: str) -> str:
+        return text.lower()
+
+    wrong = ("", lambda name: small, "wrong", lambda name: lambda text: text)
+    [found] = partings([Call("f", {"text": "ab"})], lambda name: small, [wrong])
+    assert found.call.given == {"text": "AB"}
+
+
 def _scaled(x: Any, gain: float = 1.0, shift: float = 0.0) -> Any:
     return x * gain + shift
 
