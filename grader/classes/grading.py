@@ -78,11 +78,12 @@ def expect_sound(engine: Engine, stages: Sequence[Stage], seed: int) -> None:
                 f"checks in {files[stage.slug]} are worth {worth:g}: change one or the other"
             )
         if stage.score != stage.max_score:
-            why = next((check.message for check in stage.checks if check.message), "")
+            failed = next((check for check in stage.checks if check.message), None)
+            why = f": {failed.id}: {failed.message.partition(chr(10))[0]}" if failed else ""
             raise KitError(
                 f"grading stopped: the course's own solution of '{stage.slug}' earns only "
-                f"{stage.score:g} of {stage.max_score:g} points on this machine: "
-                f"{why.partition(chr(10))[0]}"
+                f"{stage.score:g} of {stage.max_score:g} points on this machine"
+                f"{why.rstrip(': ')}"
             )
 
 

@@ -83,7 +83,7 @@ def class_summary(
 class _Tally:
     """What the last verdicts on a class say together; `missing` have an extension and no verdict.
 
-    `layers` names the protections that a machine lacked, and `timeless` counts the submissions
+    `layers` names the protections that a machine lacked, and `timeless` names the submissions
     without a time.
     """
 
@@ -93,7 +93,7 @@ class _Tally:
     most: float = 0.0
     seeds: set[int] = field(default_factory=set)
     late: list[tuple[str, Counted]] = field(default_factory=list)
-    timeless: int = 0
+    timeless: list[str] = field(default_factory=list)
     layers: str = ""
     lost: list[LedgerEntry] = field(default_factory=list)
     unread: list[LedgerEntry] = field(default_factory=list)
@@ -120,7 +120,8 @@ def _tallied(assignment: Assignment, entries: Iterable[LedgerEntry], limits: Lim
             tally.most = max(tally.most, found.most)
             if found.late is not None:
                 tally.late.append((entry.student, found))
-            tally.timeless += entry.record.submitted is None
+            if entry.record.submitted is None:
+                tally.timeless.append(entry.student)
             tally.layers = next(iter(entry.report.unlocked), tally.layers)
     return tally
 
@@ -136,14 +137,15 @@ def _times(
     page: Page,
     assignment: Assignment,
     late: Sequence[tuple[str, Counted]],
-    timeless: int,
+    timeless: Sequence[str],
     missing: Sequence[str],
 ) -> Iterator[Text]:
     """Who is late, and why being late may be unknown."""
     if timeless and (assignment.due is not None or assignment.late is not None):
-        these = "it does" if timeless == 1 else "they do"
-        words = f"No time of arrival is known for {count(timeless, 'submission')}"
-        yield from page.sentence(f"{words}, so {these} not count as late.")
+        these = "it does" if len(timeless) == 1 else "they do"
+        words = f"No time of arrival is known for {count(len(timeless), 'submission')}"
+        who = f": {page.word(', '.join(timeless))}" if len(timeless) <= _LATE_SHOWN else ""
+        yield from page.sentence(f"{words}, so {these} not count as late{who}.")
         yield from page.offer(
             "To give the times:", "grade class SUBMISSIONS --out DIR --times FILE.csv"
         )

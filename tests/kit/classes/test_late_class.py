@@ -50,7 +50,7 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
     table.write_text(TIMES, encoding="utf-8")
     words = [*class_of(course, out), str(submissions)]
     told = " ".join(grade(*words, "--times", str(table)).split())
-    assert "No time of arrival is known for 1 submission, so it does not count as late." in told
+    assert "for 1 submission, so it does not count as late: eve." in told
     assert "Extensions for students who are not here: zoe." in told
     assert "Late: 2 submissions. bob, 11 minutes, at no cost" in told
     assert "before late penalties: median" in told
