@@ -49,7 +49,7 @@ Shared = Callable[["Course", "Request", str, "SubmissionRuns"], Verdict]
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
 VALUE_SECONDS = 1.5  # and then on the first wrong value; usually a third of this is enough
 _STUB_BELOW = "Another cell holds the stub, which replaces your code: move your code there."
-_NO_PLACE = "{slug}: the search for one small fix stopped after {seconds:g} s"
+_NO_PLACE = "{slug}: looked for one small fix for {seconds:g} s and found none"
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def standing(of: Status | StageResult, *, is_partial: bool = False) -> str:
 
 def unjudged(known: StageProgress) -> str:
     """The words for a stage without a verdict on its present text."""
-    return GRADE_AGAIN if known.is_changed else "not graded yet"
+    return "needs to be graded again" if known.is_changed else "not graded yet"
 
 
 def provisional(page: Page, stages: Iterable[StageResult]) -> Iterator[Text]:

@@ -222,7 +222,7 @@ def test_a_wrong_answer_gets_the_same_points_with_another_seed(
 
 LINES, USUAL = 24, 18
 USUAL_OF_BONUS = 20  # the calls of these modules alone take two or three lines
-GIVEN_UP = "{}: the search for one small fix stopped after 1 s"
+GIVEN_UP = "{}: looked for one small fix for 1 s and found none"
 PLACE = "file.py, line 12: the axes of this call\n    x.transpose(1, 2)\n      ^^^^^^"
 
 

@@ -96,7 +96,7 @@ def _so_far(stage: Stage, known: StageProgress, is_partial: bool) -> list[str]:
     if known.status is Status.PASSED and is_partial:
         word = "visible checks pass" if known.best else "graded on submission"
     facts = [f"{word} in a notebook" if known.is_on(NOTEBOOK) else word]
-    if not is_partial:
+    if not is_partial and (known.attempts or known.best):
         facts.append(f"best {amount(known.best)} of {amount(stage.points)}")
     if known.passed and not is_partial:
         facts.append(f"first passed on {known.passed[:10]}")

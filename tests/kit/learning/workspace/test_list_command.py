@@ -83,7 +83,7 @@ def test_says_when_a_verdict_is_not_on_the_present_files(birds: Path, capsys: Ca
 
     graded(birds)
     (birds / "exercises" / "fold.py").write_text("x = 1\n", encoding="utf-8")
-    assert "so far to grade again, best 40 of 40, first passed on 20" in shown()
+    assert "so far needs to be graded again, best 40 of 40, first passed on 20" in shown()
     graded(birds, NOTEBOOK)
     assert "so far passed in a notebook, best 40 of 40" in shown()
     file = memory_folder(birds) / "progress.json"
