@@ -104,15 +104,9 @@ def module(
 # --- judging ---------------------------------------------------------------------------------
 
 
-def expect_output(
-    actual: Tensor,
-    expected: Tensor,
-    when: str = "",
-    rtol: float | None = None,
-    atol: float | None = None,
-) -> None:
+def expect_output(actual: Tensor, expected: Tensor, when: str = "", **room: float) -> None:
     """Expect this output."""
-    expect_close(actual, expected, axes=OUTPUT, what=f"the output{when}", rtol=rtol, atol=atol)
+    expect_close(actual, expected, axes=OUTPUT, what=f"the output{when}", **room)
 
 
 def mask_buffer(attention: Any, context_size: int) -> str:
@@ -349,7 +343,7 @@ def test_dtypes(
     # Loose, because only the dtype matters here: bfloat16 rounds at every step (right answers are
     # off by up to 0.014), and a softmax in float32 is not a mistake, not even in float64 (2.9e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
-    expect_output(output, reference(rounded, H, x), f" in {dtype}", tolerance, tolerance)
+    expect_output(output, reference(rounded, H, x), f" in {dtype}", rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.points(1, stand_in="buffer", hint=2)

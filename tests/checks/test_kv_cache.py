@@ -124,27 +124,15 @@ def pair(cache: Any) -> Cache:
     )
 
 
-def expect_output(
-    actual: Tensor,
-    expected: Tensor,
-    when: str = "",
-    rtol: float | None = None,
-    atol: float | None = None,
-) -> None:
+def expect_output(actual: Tensor, expected: Tensor, when: str = "", **room: float) -> None:
     """Expect this output."""
-    expect_close(actual, expected, axes=OUTPUT, what=f"the output{when}", rtol=rtol, atol=atol)
+    expect_close(actual, expected, axes=OUTPUT, what=f"the output{when}", **room)
 
 
-def expect_cache(
-    actual: Any,
-    expected: Cache,
-    when: str = "",
-    rtol: float | None = None,
-    atol: float | None = None,
-) -> None:
+def expect_cache(actual: Any, expected: Cache, when: str = "", **room: float) -> None:
     """Expect these keys and values."""
     cached = {"the cached keys": CACHE, "the cached values": CACHE}
-    expect_results(pair(actual), expected, cached, when, rtol=rtol, atol=atol)
+    expect_results(pair(actual), expected, cached, when, **room)
 
 
 # --- the first call --------------------------------------------------------------------------
@@ -437,9 +425,9 @@ def test_dtypes(
     named = {"the output": further, "the cached keys": keys, "the cached values": values}
     for what, result in {"the first output": output, **named}.items():
         expect_dtype(result, dtype, what)
-    expect_output(output, expected[:, :P], f" in {dtype}", tolerance, tolerance)
-    expect_output(further, expected[:, P:], f" in {dtype}", tolerance, tolerance)
-    expect_cache(cache, joined, f" in {dtype}", tolerance, tolerance)
+    expect_output(output, expected[:, :P], f" in {dtype}", rtol=tolerance, atol=tolerance)
+    expect_output(further, expected[:, P:], f" in {dtype}", rtol=tolerance, atol=tolerance)
+    expect_cache(cache, joined, f" in {dtype}", rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.points(1, stand_in="chunks")

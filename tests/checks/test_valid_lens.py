@@ -144,15 +144,9 @@ def tokens(
 # --- judging ---------------------------------------------------------------------------------
 
 
-def expect_output(
-    actual: Tensor,
-    expected: Tensor,
-    when: str = "",
-    rtol: float | None = None,
-    atol: float | None = None,
-) -> None:
+def expect_output(actual: Tensor, expected: Tensor, when: str = "", **room: float) -> None:
     """Expect this output."""
-    expect_close(actual, expected, axes=OUTPUT, what=f"the output{when}", rtol=rtol, atol=atol)
+    expect_close(actual, expected, axes=OUTPUT, what=f"the output{when}", **room)
 
 
 # --- the heads in the batch ------------------------------------------------------------------
@@ -412,7 +406,7 @@ def test_dtypes(
     # Loose, because only the dtype matters here: bfloat16 rounds at every step (right answers are
     # off by up to 0.007), and a softmax in float32 is not a mistake, not even in float64 (1e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
-    expect_output(output, expected, f" in {dtype}", tolerance, tolerance)
+    expect_output(output, expected, f" in {dtype}", rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.points(1, stand_in="lens")
