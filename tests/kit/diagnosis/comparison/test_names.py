@@ -251,10 +251,8 @@ def test_a_diagnosis_says_what_its_author_wrote() -> None:
 
 
 def test_rounding_does_not_hide_a_mistake() -> None:
-    def learner(x: Tensor, n: int) -> Tensor:
-        return (share(x, n).double() * n * n).float() * (1 + 1e-5)
-
-    assert names({"share": learner}, CHECKS, *KNOWN)["values"] == "multiplies"
+    learner = {"share": lambda x, n: (share(x, n).double() * n * n).float() * (1 + 1e-5)}
+    assert names(learner, CHECKS, *KNOWN)["values"] == "multiplies"
 
 
 def test_the_order_of_the_known_does_not_matter() -> None:
@@ -367,18 +365,14 @@ def test_two_exceptions_that_differ_are_two_mistakes() -> None:
 
 
 def test_a_name_needs_more_cases_for_it_than_against_it() -> None:
-    def learner(x: Tensor, n: int) -> Tensor:
-        return share(x, n) * n * n if n == 3 else share(x, n) + 1
-
+    learner = {"share": lambda x, n: share(x, n) * n * n if n == 3 else share(x, n) + 1}
     checks = {"three": [values(3)], "four": [values(4)], "five": [values(5)]}
-    assert names({"share": learner}, checks, *KNOWN) == {}
+    assert names(learner, checks, *KNOWN) == {}
 
 
 def test_a_right_answer_where_the_known_one_is_wrong_contradicts_it() -> None:
-    def learner(x: Tensor, n: int) -> Tensor:
-        return share(x, n) * n * n if n < 7 else share(x, n)
-
-    assert names({"share": learner}, CHECKS | {"seven": [values(7)]}, *KNOWN) == {}
+    learner = {"share": lambda x, n: share(x, n) * n * n if n < 7 else share(x, n)}
+    assert names(learner, CHECKS | {"seven": [values(7)]}, *KNOWN) == {}
 
 
 def test_a_tie_gives_no_name() -> None:
@@ -430,11 +424,9 @@ def test_the_words_are_as_strong_as_the_evidence() -> None:
 
 
 def test_of_several_that_differ_in_edge_cases_the_first_is_named() -> None:
-    def learner(x: Tensor, n: int) -> Tensor:
-        return multiplies(x, n) if n > 0 else x + 1
-
+    learner = {"share": lambda x, n: multiplies(x, n) if n > 0 else x + 1}
     both = known(multiplies_and_divides_by_zero)
-    found = names({"share": learner}, CHECKS, *KNOWN, both)
+    found = names(learner, CHECKS, *KNOWN, both)
     assert found == {"values": "multiplies", "gradient": "multiplies"}
 
 
@@ -571,14 +563,13 @@ def test_the_same_exception_may_come_from_another_class_or_attribute() -> None:
 
 
 def test_where_others_fail_for_another_reason_an_exception_alone_gives_no_name() -> None:
-    def transposes(x: Tensor, n: int) -> Tensor:
-        return share(x, n).T @ x.new_ones(3) if n < 7 else share(x, n) + 1
+    learner = {"share": lambda x, n: share(x, n).T @ x.new_ones(3) if n < 7 else share(x, n) + 1}
 
     def sums(x: Tensor, n: int) -> Tensor:
         return share(x, n).T @ x.new_ones(3) if n < 7 else share(x, n) - 1
 
     checks = {"two": [values(2)], "three": [values(3)], "seven": [values(7)]}
-    assert names({"share": transposes}, checks, known(sums)) == {}
+    assert names(learner, checks, known(sums)) == {}
 
 
 def test_an_exception_in_other_words_speaks_for_a_mistake_if_an_answer_does() -> None:
@@ -670,11 +661,9 @@ def test_an_answer_that_passes_is_right_whatever_its_rounding() -> None:
 
 
 def test_a_rounding_is_not_what_is_wrong_with_an_answer_that_is_far_off() -> None:
-    def learner(x: Tensor, n: int) -> Tensor:
-        return multiplies(rounded(x), n)
-
+    learner = {"share": lambda x, n: multiplies(rounded(x), n)}
     checks: dict[str, Sequence[Check]] = {"values": [values(3)], "double": [in_double]}
-    assert names({"share": learner}, checks, *KNOWN) == {
+    assert names(learner, checks, *KNOWN) == {
         "values": "multiplies",
         "double": "multiplies",
     }
@@ -719,18 +708,14 @@ def doubled_at_zero(x: Tensor, p: float) -> Tensor:
 
 
 def test_a_mistake_that_draws_the_same_numbers_is_named() -> None:
-    def learner(x: Tensor, p: float) -> Tensor:
-        return torch.where(torch.rand(x.shape) < p, torch.zeros(()), x)
-
-    assert names({"drop": learner}, DROPS, known(unscaled, "drop")) == {"spread": "unscaled"}
+    learner = {"drop": lambda x, p: torch.where(torch.rand(x.shape) < p, torch.zeros(()), x)}
+    assert names(learner, DROPS, known(unscaled, "drop")) == {"spread": "unscaled"}
 
 
 def test_right_numbers_drawn_in_another_way_take_no_name_away() -> None:
-    def learner(x: Tensor, p: float) -> Tensor:
-        return nn.functional.dropout(x, p) if p else 2 * x
-
+    learner = {"drop": lambda x, p: nn.functional.dropout(x, p) if p else 2 * x}
     suspects = [known(unscaled, "drop"), known(doubled_at_zero, "drop")]
-    assert names({"drop": learner}, DROPS, *suspects) == {"at zero": "doubled_at_zero"}
+    assert names(learner, DROPS, *suspects) == {"at zero": "doubled_at_zero"}
 
 
 def test_a_wrong_answer_that_nothing_explains_takes_the_names_of_the_others() -> None:
