@@ -22,7 +22,7 @@ from tests.kit.support.checkout import COURSE
 MHA = "torch.nn.MultiheadAttention"
 FUNCTION = "torch.nn.functional.multi_head_attention_forward"
 NATIVE = "torch.ops.aten._native_multi_head_attention"
-ONNX = "torch.onnx.ops.attention"
+ONNX = "torch.onnx.ops._impl.attention_23"  # what torch.onnx.ops.attention calls
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 # The real rules of the last stage and one more, for a stage whose checks are quick.
 NAMES = (*COURSE.stage("multi_head_attention").forbidden, SDPA)
