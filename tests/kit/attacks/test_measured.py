@@ -185,7 +185,7 @@ import matplotlib.ft2font
 ANSWERS = []
 def visit(library, *rest):
     if b"ft2font" in (library.contents.name or b""):
-        ANSWERS.append(libc.munmap(library.contents.address + (1 << 20), 1 << 20))
+        ANSWERS.append(libc.munmap(library.contents.address + (1 << 20), 1 << 16))
     return 0
 libc.dl_iterate_phdr(kind(visit), None)
 def flash_attention(*given):
