@@ -138,6 +138,18 @@ def softmax_blocked_equal(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_blocked_equal_in_place",
+    replaces="attention_weights",
+    says="You write a large negative number into scores in place of -inf. That changes the "
+    "caller's tensor, and a fully blocked row spreads its weight equally, where all must be 0.",
+    hint=3,
+)
+def softmax_blocked_equal_in_place(scores: Tensor) -> Tensor:
+    scores[scores == float("-inf")] = -1e9
+    return torch.softmax(scores, dim=-1)
+
+
+@misconception(
     "softmax_blocked_ten_thousand",
     replaces="attention_weights",
     says="You put -10000 in place of -inf. An allowed score may be as low, and then blocked keys "

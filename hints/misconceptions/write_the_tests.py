@@ -101,8 +101,8 @@ class UniformStart:
 @misconception(
     "tests_assert_nothing",
     replaces="make_attention",
-    says="Your tests pass for every module that raises no error: what they assert about its "
-    "results, if anything, cannot fail. Make each test fail once on purpose.",
+    says="Your tests pass for every wrong module that raises no error: what they assert about its "
+    "results, if anything, holds for all of them. Assert more, and compare numbers.",
     hint=1,
 )
 class AssertNothing:
