@@ -126,18 +126,18 @@ def _table(
 
 
 def _wrong(page: Page, proof: CourseProof) -> Iterator[Text]:
-    """What to fix, then what to write, then what to look at."""
+    """What to look at, what to write, and last, where it stays in view, what to fix."""
+    for stage in proof.stages:
+        for note in stage.notes:
+            yield from page.wrap(note, MARGIN, Text("note: ", "dim"))
+    for stage in proof.stages:
+        for todo in stage.todos:
+            yield from page.wrap(str(todo), MARGIN, Text(f"{stage.slug}: to do: ", "yellow"))
     for stage in proof.stages:
         for problem in stage.problems:
             yield from page.wrap(Text(problem, "red"), MARGIN, Text(f"{stage.slug}: ", _BAD))
     for stray in proof.strays:
         yield from page.sentence(stray, "red")
-    for stage in proof.stages:
-        for todo in stage.todos:
-            yield from page.wrap(str(todo), MARGIN, Text(f"{stage.slug}: to do: ", "yellow"))
-    for stage in proof.stages:
-        for note in stage.notes:
-            yield from page.wrap(note, MARGIN, Text("note: ", "dim"))
     if proof.strays or any(s.problems or s.todos or s.notes for s in proof.stages):
         yield Text()
 

@@ -866,6 +866,13 @@ def test_to_dos_are_listed_by_file_and_line_until_they_are_done(course: Course) 
     assert proven(course, "smooth").todos == ()
 
 
+def test_what_to_fix_stands_below_what_is_to_be_written(course: Course) -> None:
+    change(course, "hints/roughness.md", "Count before", "Todo: write. Count before")
+    change(course, CHECKS, "points(2)", "points(3)")
+    said = grade("roughness", "--course", course.root, "--plain").stdout
+    assert 0 < said.find("to do: hints/roughness.md") < said.find("points") < said.find("NOT OK")
+
+
 def test_files_of_no_stage_are_named(course: Course) -> None:
     for stray in (
         "solutions/old.py",
