@@ -361,3 +361,15 @@ def scores_clipped(got: Tensor, expected: Tensor, q: Tensor, k: Tensor) -> bool:
     if not inside.any() or max(beyond) < 2:
         return False  # a single wrong score may be the largest by chance
     return torch.allclose(got, expected.clamp(low, high), rtol=1e-3, atol=1e-5)
+
+
+@symptom(
+    "scores_sum_to_one",
+    of="scaled_scores",
+    says="Each row of your result sums to 1, as after a softmax. Return the scores themselves: the "
+    "mask comes between them and the softmax.",
+)
+def scores_sum_to_one(got: Tensor, expected: Tensor, q: Tensor, k: Tensor) -> bool:
+    rows = got.sum(-1)
+    is_share = got.shape == expected.shape and bool((got >= 0).all())
+    return is_share and torch.allclose(rows, torch.ones_like(rows), rtol=1e-3)
