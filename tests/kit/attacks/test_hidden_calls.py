@@ -22,7 +22,7 @@ from tests.kit.support.checkout import COURSE
 MHA = "torch.nn.MultiheadAttention"
 FUNCTION = "torch.nn.functional.multi_head_attention_forward"
 NATIVE = "torch.ops.aten._native_multi_head_attention"
-ONNX = "torch.onnx.ops._impl.attention_23"  # what torch.onnx.ops.attention calls
+ONNX = "torch.onnx.ops._impl.attention_23._init_fn"  # what torch.onnx.ops.attention calls
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 # The real rules of the last stage and one more, for a stage whose checks are quick.
 NAMES = (*COURSE.stage("multi_head_attention").forbidden, SDPA)
@@ -223,6 +223,9 @@ HIDDEN = {
         "vars(torch.onnx.ops)['atten' 'tion'](one, one, one, q_num_heads=2, kv_num_heads=2)",
         ONNX,
         "import torch.onnx.ops",
+    ),
+    "the operation of that": Hidden(
+        "torch.ops.onnx.Attention.opset23(one, one, one, q_num_heads=2, kv_num_heads=2)", ONNX
     ),
     "torch._C._nn": Hidden("torch._C._nn.scaled_dot_product_attention(one, one, one)", SDPA),
     "torch._C._nn, taken before": Hidden(
