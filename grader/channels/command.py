@@ -33,7 +33,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Write the files for students or for a grading system, from course.toml, solutions/ and
     tests/. You can rerun it at any time.
     """
-    kinds = parser.add_subparsers(metavar="what", required=True)
+    kinds = parser.add_subparsers(metavar="what, one of")
+    parser.set_defaults(run=lambda args: _which(parser))
     for name, (module, about) in _FILES.items():
         kind = kinds.add_parser(name, help=about, description=module.add_options.__doc__)
         module.add_options(kind)
@@ -41,6 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     points_command.add_parsers(kinds)
     for kind in kinds.choices.values():
         add_common_options(kind)
+
+
+def _which(parser: argparse.ArgumentParser) -> int:
+    """List what can be released."""
+    parser.print_help()
+    return 2
 
 
 def _release(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
