@@ -592,13 +592,13 @@ def test_grade_writes_junit_beside_what_it_prints(
 # --- what is released is proven ----------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_without_a_word_it_lists_what_can_be_released(capsys: Capture) -> None:
     assert main(["release"]) == 2
     shown = capsys.readouterr().out
     assert "nbgrader    make a course" in shown and "blackboard  write" in shown
 
 
+@pytest.mark.slow
 def test_a_release_warns_until_the_whole_course_is_proven_as_it_is(
     tmp_path: Path, capsys: Capture
 ) -> None:
