@@ -38,6 +38,9 @@ _CPU_BUILD = """\
 # Only on Linux without an NVIDIA GPU. It downloads 200 MB instead of several GB:
 {}
 """
+_EXAM = """
+
+A stage that is part of an exam has no hints: `grade` says there what is wrong, but not why."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 
@@ -124,6 +127,7 @@ def _project(course: Course) -> dict[str, bytes]:
         name=course.name,
         first=first.file_name,
         torch=_CPU_BUILD.format(torch) if torch else "",
+        exam=_EXAM if any(stage.is_exam for stage in course.stages) else "",
     )
     licenses = {file.name: file.read_bytes() for file in license_files(course)}
     return {

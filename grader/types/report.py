@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -18,6 +19,8 @@ _SMALL = 12  # numbers of an input
 _MOST = 1e12  # points or seconds
 _SAID = 160  # characters of a message beside a hint
 _SEED = "seed "
+# The parts of a message that explain: the lines to look at, and an exception in plain words.
+_WHY = re.compile(r"\n  (look at|in words) .*(\n {4}.*)*")
 # The start of a note in a report.
 UNLOCKED = "graded without a complete lock; missing on this machine: "
 
@@ -178,7 +181,10 @@ class StageResult:
         """What students may see: in an exam what is wrong, but neither why nor a hint."""
         if not self.is_exam:
             return self
-        checks = (replace(check, diagnosis=None, hint=None) for check in self.checks)
+        checks = (
+            replace(check, message=_WHY.sub("", check.message), diagnosis=None, hint=None)
+            for check in self.checks
+        )
         return replace(self, checks=tuple(checks))
 
     @property

@@ -411,3 +411,4 @@ ada = 2026-11-02T23:59:00Z
 def test_a_copy_of_an_exam_has_no_hints_for_its_stages(tmp_path: Path) -> None:
     files = student_files(exam_course(tmp_path, ""))
     assert "hints/moving_average.md" not in files and "hints/smooth.md" in files
+    assert "no hints" in files["README.md"].decode()

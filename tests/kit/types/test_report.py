@@ -65,6 +65,22 @@ def test_one_diagnosis_is_one_cause_and_so_is_one_place() -> None:
     assert causes(*both) == [["b", "a"]], "what says most is shown"
 
 
+def test_in_an_exam_a_message_says_what_is_wrong_and_no_more() -> None:
+    parts = [
+        "NameError: sheet",
+        "  in words  nothing here is called sheet",
+        "  fold.py, line 2, in fold",
+        "    return sheet",
+        "  call      fold(4)",
+        "  look at   fold.py, lines 1 to 2, in fold",
+        "       1  # no sheet",
+        "       2  return sheet",
+    ]
+    exam = replace(result(replace(check("a"), message="\n".join(parts))), is_exam=True)
+    (told,) = exam.for_students.checks
+    assert told.message.split("\n") == [parts[0], *parts[2:5]]
+
+
 def test_a_hint_follows_the_failure() -> None:
     named = Diagnosis("thirds", "You fold in thirds.", 3)
     assert result(check("a", hint=2), check("b", diagnosis=named)).advised == Diagnosis(
