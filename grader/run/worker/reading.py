@@ -57,20 +57,27 @@ def place_of(sources: Iterable[tuple[str, str]], target: str, *, is_notebook: bo
     """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
 
     The first source (a name and a text) that defines it counts. A body of a few lines is quoted; of
-    a longer one, the lines that return.
+    a longer one, the lines that return. It is unknown if the name means something else in the end.
     """
     for name, text in sources:
         text = without_magics(text) if is_notebook and len(text) <= LARGEST else text
         tree = parsed(text)
         found = _definition(tree, target.split(".")) if tree is not None else None
         if found is not None:
-            return _words(name, text, found)
+            return _words(name, text, found) if isinstance(found, _Definition) else ""
     return ""
 
 
-def _definition(tree: ast.Module | ast.ClassDef, names: list[str]) -> _Definition | None:
-    """The innermost existing definition in the path `names`: the class if its method is missing."""
+def _definition(tree: ast.Module | ast.ClassDef, names: list[str]) -> ast.stmt | None:
+    """The innermost existing definition in the path `names`: the class if its method is missing.
+
+    If it is assigned to later, the assignment, unless that wraps the definition.
+    """
     for node in reversed(tree.body):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and names[0] in stored_names(node):
+            value = ast.walk(node.value) if node.value is not None else ()
+            if not any(isinstance(each, ast.Name) and each.id == names[0] for each in value):
+                return node
         if isinstance(node, _Definition) and node.name == names[0]:
             if isinstance(node, ast.ClassDef) and names[1:]:
                 return _definition(node, names[1:]) or node

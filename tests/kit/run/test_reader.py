@@ -81,10 +81,18 @@ def test_the_last_definition_counts() -> None:
     assert "line 5" in place_of(folder(twice), STAGE, "fold")
 
 
+def test_what_only_wraps_a_definition_hides_no_place() -> None:
+    assert "line 2" in place_of(
+        folder("def fold(a):\n    return 1\nfold = cache(fold)"), STAGE, "fold"
+    )
+
+
 def test_in_a_notebook_it_is_the_last_cell_that_defines_it() -> None:
     cells = ("def fold(a):\n    return 1", "x = 1", "%%grade fold\ndef fold(a):\n    return 2", "(")
     found = place_of(Submission("book", {}, cells=cells), STAGE, "fold")
     assert found == "\n  look at   code cell 3, line 3, in fold\n       3  return 2"
+    rebound = Submission("book", {}, cells=(*cells, "fold = lambda a: 3"))
+    assert place_of(rebound, STAGE, "fold") == ""
 
 
 @pytest.mark.parametrize("magic", ["%matplotlib inline", "!pip list", "%%time"])
@@ -100,7 +108,13 @@ def test_windows_line_ends_and_a_byte_order_mark_shift_no_line() -> None:
     assert "lines 8 to 9" in found and "\r" not in found
 
 
-@pytest.mark.parametrize("source", ["", "fold = lambda a: a", "def (", "x = " + "(" * 500, "\0"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("", "fold = lambda a: a", "def (", "x = " + "(" * 500, "\0"),
+        *("def fold(a):\n    return 1\nfold = lambda a: a", f"{CLASS}\nfold = Bird"),
+    ],
+)
 def test_where_nothing_is_found_nothing_is_said(source: str) -> None:
     assert place_of(folder(source), STAGE, "fold") == ""
 
