@@ -192,8 +192,8 @@ class Session:
         if not os.path.isdir(self._folder):
             _display(_line(_MOVED))
             return
-        number = self._number
-        ran = [source for key, (source, *_) in sorted(self._cells.items()) if key < number]
+        # A cell's place is its number, so that "code cell 7" means In [7].
+        ran = [self._cells.get(key, ("",))[0] for key in range(1, self._number)]
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "notebook.ipynb")
             Path(file).write_text(json.dumps(_as_notebook(ran)), encoding="utf-8")

@@ -184,14 +184,15 @@ class Service:
             "partial": course.is_partial,
         }
 
-    def _shown(self, engine: Engine, kind: str, of: str, cells: list[Any]) -> _Message:
+    def _shown(self, engine: Engine, kind: str, of: str, all_cells: list[Any]) -> _Message:
         """A trace, a heatmap or a reproduction. Raises KitError."""
-        course, ran = self._course, [Cell(*cell) for cell in cells]
+        course, ran = self._course, [Cell(*cell) for cell in all_cells]
         stage = find_stage(course, of.partition(".")[0])
         if kind != "repro" and not stage.trace_file.is_file():
             raise KitError(f"{stage.slug} has no example")
         self._ask_to_run([stage], [cell for cell in ran if not _SHOWS.match(cell.source)], None)
-        submission = _submission(next(self._choices((stage,), ran, None)))
+        cells = next(self._choices((stage,), ran, None))
+        submission = _submission(cells)
         if kind == "repro":
             from grader.learning.repro.reproduced import reproduced
 
@@ -201,13 +202,14 @@ class Service:
         from grader.learning.pictures.tracer import right_trace, trace
 
         found = trace(course, stage, submission, engine.interpreter)
+        names = [f"cell [{cell.number}]" for cell in cells]
         if kind == "trace":
             right = right_trace(course, found, engine.interpreter)
-            return _as_text(_text(trace_screen(found, right, offers=False)))
+            return _as_text(_named(_text(trace_screen(found, right, offers=False)), names))
         if found.heatmap is None and found.stop is None:
             raise KitError(f"the example of {stage.slug} draws no heatmap: %trace {stage.slug}")
         if found.heatmap is None:
-            return _as_text(_text(stop_screen(found, offers=False)))
+            return _as_text(_named(_text(stop_screen(found, offers=False)), names))
         return {"html": heatmap_html(found.heatmap), "text": _text(heatmap_screen(found.heatmap))}
 
     def _choices(
@@ -320,16 +322,21 @@ def _as_text(text: str) -> _Message:
 def _renamed(report: Report, names: list[str]) -> Report:
     """The report with the learner's own names for the cells."""
 
+    def renamed(stage: StageResult) -> StageResult:
+        checks = [replace(c, message=_named(c.message, names)) for c in stage.checks]
+        return replace(stage, checks=tuple(checks), printed=_named(stage.printed, names))
+
+    return replace(report, stages=tuple(renamed(stage) for stage in report.stages))
+
+
+def _named(text: str, names: list[str]) -> str:
+    """The text with the learner's own names for the cells."""
+
     def name(found: re.Match[str]) -> str:
         place = int(found[2]) - 1
         return found[1] + names[place] if 0 <= place < len(names) else found[0]
 
-    def renamed(stage: StageResult) -> StageResult:
-        checks = [replace(c, message=_PLACE.sub(name, c.message)) for c in stage.checks]
-        printed = _PLACE.sub(name, stage.printed)
-        return replace(stage, checks=tuple(checks), printed=printed)
-
-    return replace(report, stages=tuple(renamed(stage) for stage in report.stages))
+    return _PLACE.sub(name, text)
 
 
 def _text(screen: Screen) -> str:

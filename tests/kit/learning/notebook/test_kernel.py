@@ -283,6 +283,14 @@ def test_the_magics_show_the_notebooks_own_code(warm: Kernel) -> None:
     assert "did you mean" in warm.html("%trace split_head")
 
 
+def test_the_magics_name_a_cell_by_its_number(warm: Kernel) -> None:
+    for stage in COURSE.stages[:6]:
+        warm.run(RIGHT[stage.slug])
+    number = warm.run("def split_heads(x, num_heads):\n    raise ValueError('no')").execution_count
+    assert f" cell [{number}], line 2, in split_heads" in warm.html("%trace split_heads")
+    assert f"code cell {number}, line 2, in split_heads" in warm.prints("%finale")
+
+
 INTERRUPTED = """
 import os, signal, sys
 
