@@ -395,10 +395,10 @@ def why_it_waits(report: Report, stage: StageResult) -> tuple[str, str]:
     before = {earlier.slug: earlier.status for earlier in report.stages}.get(stage.caused_by or "")
     this, that = f"**{stage.slug}**", f"**{stage.caused_by}**"
     if before is Status.NOT_STARTED:
-        return f"{this} fails only because it uses {that}, which is not written yet.", "Write"
+        return f"{this} fails because it uses {that}, which is not written yet.", "Write"
     if before is Status.FAILED:
-        return f"{this} fails only because {that} does.", "Fix"
-    return f"{this} fails only because {that} is not right yet.", "Fix"
+        return f"{this} fails because {that} does.", "Fix"
+    return f"{this} fails because {that} is not right yet.", "Fix"
 
 
 def perhaps_earlier(stage: StageResult) -> str:
@@ -417,9 +417,7 @@ def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
     waiting = [later.slug for later in report.stages if later.caused_by == stage.slug]
     if waiting:
         verb = "fails" if len(waiting) == 1 else "fail"
-        yield from page.sentence(
-            page.word(f"{listed(waiting)} {verb} only because of {stage.slug}.")
-        )
+        yield from page.sentence(page.word(f"{listed(waiting)} {verb} because of {stage.slug}."))
 
 
 def _next(

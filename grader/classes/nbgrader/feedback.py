@@ -112,7 +112,7 @@ def comment(stage: StageResult) -> str:
     if stage.status is Status.ERROR:
         return _NOT_YOURS
     if stage.caused_by is not None:
-        return f"{points} It fails only because it uses {stage.caused_by}, which is not right."
+        return f"{points} It fails because it uses {stage.caused_by}, which is not right."
     skipped = [c for c in stage.checks if c.outcome is Outcome.SKIPPED]
     failed = [c for c in stage.checks if c.outcome not in (Outcome.PASSED, Outcome.SKIPPED)]
     lost = [*failed, *(c for c in skipped if c.score < c.max_score)]

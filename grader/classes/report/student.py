@@ -159,7 +159,7 @@ def _stage(person: Person, report: Report, stage: StageResult) -> Iterator[str]:
     if stage.caused_by is not None:
         titles = {other.slug: other.title for other in report.stages}
         earlier = text(titles.get(stage.caused_by, stage.caused_by))
-        yield f"<p>It fails only because it uses {earlier}, which is not right yet.</p>"
+        yield f"<p>It fails because it uses {earlier}, which is not right yet.</p>"
     yield '<div class="reasons">'
     for cause in causes:
         yield _cause(person, cause)

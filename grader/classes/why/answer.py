@@ -92,7 +92,7 @@ def replayed(
     failures = tuple(_failures(engine, request, own, check))
     if len(stages) == 1 and not own and failing:
         [(slug, cause)] = failing.items()
-        why_not = f"{slug} fails only because of {cause}, so look at that stage"
+        why_not = f"{slug} fails because of {cause}, so look at that stage"
         failures = (Failure(slug, why_not=why_not),)
     return Answer(entries, report, is_same_version=True, failures=failures)
 

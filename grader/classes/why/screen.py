@@ -50,7 +50,7 @@ def overview(page: Page, report: Report, command: str) -> Iterator[Text]:
     for stage in failing:
         slug = page.word(stage.slug)
         if stage.caused_by:
-            yield from page.sentence(f"{slug} fails only because of {page.word(stage.caused_by)}.")
+            yield from page.sentence(f"{slug} fails because of {page.word(stage.caused_by)}.")
             continue
         shown = stage.causes[0].show
         reason = shown.diagnosis.text if shown.diagnosis else shown.message.partition("\n")[0]

@@ -195,7 +195,7 @@ def test_a_stage_that_waits_names_the_one_to_mend() -> None:
     waits = replace(stage(Status.FAILED, check(), slug="wings"), caused_by="fold")
     page = read(stage(Status.FAILED, check()), waits, aids=StageAids(HINTS))
     assert "↑ Fold a sheet wings: waiting" in page.text
-    assert "wings fails only because fold does. Fix that one first." in page.text
+    assert "wings fails because fold does. Fix that one first." in page.text
     written = read(stage(Status.NOT_STARTED), waits)
     assert "which is not written yet. Write that one first." in written.text
     assert page.text.count("A hint") == 1

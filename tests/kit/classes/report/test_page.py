@@ -331,7 +331,7 @@ def test_a_students_page_has_all_that_defends_the_points() -> None:
     assert "bob.py was graded as fold.py." in said
     assert "✗ Fold a sheet 5 of 10 failed" in said
     assert "It can hold (-5 points) Likely: You fold it upside down. it tears" in said
-    assert "It fails only because it uses Fold a sheet, which is not right yet." in said
+    assert "It fails because it uses Fold a sheet, which is not right yet." in said
     assert "it falls" in said and "not written" not in part(read(*CLASS), "s3")
 
 
