@@ -69,7 +69,9 @@ def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator
         yield from page.sentence(Text(page.word(name)).append(f": {told}", "bold"))
     for name, number in last.guides.items():
         yield from page.sentence(page.word(f"{name}, the dotted line: {short(number)}"), "dim")
-    yield from page.sentence(f"Trained for {count(round(last.seconds), 'second')}.", "dim")
+    seconds = round(last.seconds)
+    duration = count(seconds, "second") if seconds else "less than a second"
+    yield from page.sentence(f"Trained for {duration}.", "dim")
     if last.without:
         yield Text()
         yield from page.sentence(page.inline(last.program.without[last.without]))

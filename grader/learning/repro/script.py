@@ -73,7 +73,7 @@ def _wanted(check: CheckResult, fact: CaseFact) -> list[Exchange]:
             raise KitError(f"{check.id}: this check does more than plain code can show")
     if not exchanges:
         stage = check.id.partition(".")[0]
-        raise KitError(f"{check.id}: the code answered no call: `grade {stage}` says why")
+        raise KitError(f"{check.id}: the code answered no call: grade {stage} to see why")
     calls = [at for at, exchange in enumerate(exchanges) if is_call(exchange)]
     is_of_one = check.way.partition(", ")[0] in _OF_ONE_ANSWER or check.way.find("Error") >= 0
     kept = calls[-1:] if is_of_one and len(calls) > _CALLS else calls[-2 * _CALLS :]

@@ -158,7 +158,7 @@ def test_what_was_expected_stands_below(written: Written) -> None:
     "what, code, said",
     [
         ("softmax.values", 0, "from softmax import attention_weights"),
-        ("concat_heads.values", 2, "the code answered no call: `grade concat_heads` says why"),
+        ("concat_heads.values", 2, "the code answered no call: grade concat_heads to see why"),
         ("multi_head_attention", 2, "forbidden-call is about what the code calls: its message"),
         slow("softmax.valus", 2, "softmax has no check 'valus' (did you mean 'values'?)"),
         slow("split_heads", 2, "split_heads passes with seed 0: there is nothing to show"),
