@@ -86,7 +86,8 @@ def _show_answer(
         file, "".join(answer_page(course.title, answer, late))
     )  # first: a pager may end early
     command = f"grade class --out {shlex.quote(short_path(args.out))} --why={shlex.quote(student)}"
-    why = explanation(report, every=True) if args.what else overview(report, command)
+    in_full = args.what and not report.passed  # what comes next is the learner's affair
+    why = explanation(report, every=True) if in_full else overview(report, command)
     console(args).print(scoreboard(report), why, footnotes(report), sep="", end="")
     for failure in answer.failures if args.what else ():
         console(args).print(failure_screen(failure), end="")

@@ -47,6 +47,12 @@ def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
     assert page.count('<th scope="row">') == 1  # one stage
 
 
+def test_why_of_a_stage_that_passes_has_no_advice_for_a_learner(out: Path, grade: Typed) -> None:
+    shown = grade(*class_of(TINY.root, out), "--why", "ann", "moving_average")
+    assert "passed" in shown and "every check gave the same result" in shown
+    assert "grade solution" not in shown and "Next" not in shown
+
+
 def test_the_page_is_written_even_if_nobody_reads_the_screen_to_its_end(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
