@@ -53,9 +53,9 @@ def _unexplained(page: Page, stage: StageExplained) -> Iterator[Text]:
     for each in stage.misconceptions:
         if each.how not in (How.NAMED, How.WRONG_NAME):
             yield Text()
-            what = ", ".join(each.told) or "nothing is told"
+            what = ", ".join(each.told) or "a learner gets no reason"
             what = "no check fails" if each.how is How.PASSES else what
-            words = f"{stage.slug}: the misconception {each.id} has no name: {what}"
+            words = f"{stage.slug}: the misconception {each.id} is not named: {what}"
             yield from page.sentence(words, "bold")
             yield from page.wrap(each.change[0], MARGIN + 2)
     for each in stage.mutants:

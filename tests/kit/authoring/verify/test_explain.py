@@ -133,7 +133,7 @@ def test_a_misconception_without_a_name_is_listed_and_no_failure(
     monkeypatch.setattr(explaining, "mutants_of", lambda stage: ())
     code, output, _ = say(*ROUGHNESS, str(course.root))
     assert code == 0
-    assert "the misconception rough_upwards has no name: nothing is told" in output
+    assert "the misconception rough_upwards is not named: a learner gets no reason" in output
 
 
 def grade(*words: str) -> subprocess.Popen[str]:
