@@ -383,4 +383,6 @@ def test_the_course_says_in_the_stub_what_it_forbids() -> None:
         stub = " ".join(stage.exercise_file.read_text(encoding="utf-8").split())
         for said in ("nn.MultiheadAttention", "a function that does its work"):
             assert said in stub or not stage.forbidden, (stage.slug, said)
-    assert COURSE.stage("multi_head_attention").forbidden[:2] == (MHA, FUNCTION)
+    core = COURSE.stage("multi_head_attention")
+    assert core.forbidden[:2] == (MHA, FUNCTION)
+    assert FUNCTION in core.exercise_file.read_text(encoding="utf-8")  # the others refer to it
