@@ -28,6 +28,7 @@ TOO_SLOW = "This ran out of time and was stopped."
 
 _NARROW = 60  # columns: below, only the command that is needed most is offered
 _BODY = MARGIN + 2  # where a check's message stands
+_FEW_TITLES = 3  # of the other checks that a cause fails
 _UNBROKEN = "\ue000"  # stands for a space while lines are broken: "(and 3 more)" stays whole
 # How many lines the message, the titles of the checks that fail with it, the other causes and what
 # was printed may take: the first that fits. People read a short screen, so more is shown only in a
@@ -161,7 +162,9 @@ def _outcome(page: Page, check: CheckResult) -> Iterator[Text]:
 
 def _also(page: Page, cause: Cause, limit: int) -> Iterator[Text]:
     """The other checks of a cause, with as many of their titles as fit into `limit` lines."""
-    titles = "; ".join(check.title.replace("\n", " ").strip() for check in cause.others)
+    first = [check.title.replace("\n", " ").strip() for check in cause.others[:_FEW_TITLES]]
+    more = len(cause.others) - len(first)
+    titles = "; ".join([*first, f"and {more} more"] if more else first)
     line = others_line(cause)
     if page.width < _NARROW:
         yield from page.wrap(line, _BODY)
