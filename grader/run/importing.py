@@ -117,7 +117,12 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
     defines = re.compile(rf"\b(def|class) {name}\b|^[ \t]*{name} *[:=]", re.MULTILINE)
     defining = [cell for cell in cells if defines.search(str(cell.get("source")))]
-    if defining:  # the learner is working on the cell that ran last, and its first error counts
+    others = [other[:80] for other in strings(reply.get("others"))[:200]]
+    close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
+    ran = submission.cells or ("",)
+    is_misspelled = close and re.search(rf"\b(def|class) {re.escape(close[0])}\b", ran[-1])
+    # The learner is working on the cell that ran last, and its first error counts.
+    if defining and not is_misspelled:
         last = defining[-1]
         file = last_frame(last).get("file")
         first = next(
@@ -125,15 +130,12 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
         )
         return f"{name} is not defined: a cell of the notebook fails. {told(first)}"
     where = _where(stage, submission)
-    others = [other[:80] for other in strings(reply.get("others"))[:200]]
     if name in others:
         return f"{name} in {where} is neither a function nor a class"
-    close = difflib.get_close_matches(name, others, n=1, cutoff=0.7)
     hint = f"; it defines {safe(close[0])}: rename it" if close else ""
     hint = hint or _unreached(name, stage, submission)
     # In a kernel, the learner is working on the cell that ran last; in a file, the first may have
     # made the others fail.
-    ran = submission.cells or ("",)
     is_last = cells[-1:] and cells[-1].get("source") == ran[-1]
     blamed = cells[-1:] if is_last else cells[:1]
     fails = "".join(f"\n  And a cell of it fails: {told(cell)}" for cell in blamed)

@@ -60,6 +60,10 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
     notebook = Submission("n", {}, cells=("import google", "x = ("))
     said = missing_name("fold", {"cells": [mount, typo]}, STAGE, notebook)
     assert "And a cell of it fails: SyntaxError" in said, "the one that ran last"
+    notebook = Submission("n", {}, cells=("def fold(x:", "def fald(x): ..."))
+    typo["source"] = notebook.cells[0]
+    said = missing_name("fold", {"cells": [typo], "others": ["fald"]}, STAGE, notebook)
+    assert "it defines fald: rename it" in said, "an older attempt fails, the last has another name"
     assert said_of_missing(cells=[]).endswith("define fold: nothing is in it; did you save it?")
 
 
