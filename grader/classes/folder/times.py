@@ -85,7 +85,7 @@ def _keys(student: str) -> Iterator[str]:
     if numbered and student.lower().startswith("participant "):
         yield f"_{numbered[1]}"
         return
-    yield student.casefold()
+    yield student.strip().casefold()
     if numbered:
         yield f"_{numbered[1]}"
 

@@ -35,10 +35,11 @@ from grader.classes.why.screen import (
 from grader.command.grade import lanes
 from grader.command.output import console, short_path, write_file
 from grader.engine import Engine
+from grader.read.files import free_name
 from grader.show.scoreboard import footnotes, scoreboard
 from grader.show.terminal import explanation
 from grader.types.course import Course
-from grader.types.errors import KitError
+from grader.types.errors import KitError, writing
 
 
 def why(args: argparse.Namespace, course: Course) -> int:
@@ -115,6 +116,13 @@ def decide(args: argparse.Namespace, course: Course) -> int:
                 unlocked=args.unlocked,
             )
     file = args.out / "decisions.csv"
-    write_file(file, csv_text(list(decision_rows(decisions)), quotes_all=True))
-    console(args).print(decisions_screen(decisions, short_path(file)), end="")
+    text = csv_text(list(decision_rows(decisions)), quotes_all=True)
+    earlier = ""
+    with writing(file):
+        if file.is_file() and file.read_bytes() != text.encode():
+            kept = free_name(file)
+            file.replace(kept)
+            earlier = short_path(kept)
+        write_file(file, text)
+    console(args).print(decisions_screen(decisions, short_path(file), earlier), end="")
     return 0 if all(each.verdict is Verdict.STANDS for each in decisions) else 1

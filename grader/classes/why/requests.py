@@ -78,15 +78,15 @@ def read_requests(file: Path) -> list[Asked]:
         raise KitError(
             f"{file}: needs the column 'student' in its first row; 'stage', 'words' are optional"
         )
-    records = (dict(zip(header, map(str.strip, row), strict=False)) for row in rows[1:])
+    records = (dict(zip(header, row, strict=False)) for row in rows[1:])
     asked = [
         Asked(
             normalize("NFC", cell_text(each.get(student, ""))),  # as `grade class` names students
-            each.get("stage", ""),
-            each.get("words", ""),
+            each.get("stage", "").strip(),
+            each.get("words", "").strip(),
         )
         for each in records
-        if any(each.values())
+        if any(map(str.strip, each.values()))
     ]
     if not asked:
         raise KitError(f"{file}: has no request below its first row")
@@ -173,8 +173,9 @@ def decision_rows(decisions: Sequence[Decision]) -> Iterator[list[str]]:
 
 def _looked_up(course: Course, ledger: Ledger, asked: Asked) -> _Job | Decision:
     """What to run for a request, or the decision if there is nothing to run."""
-    entry = ledger.latest_of(asked.student)
-    if not asked.student:
+    name = asked.student.strip()  # unless a folder's name really ends with a space
+    entry = ledger.latest_of(asked.student) or ledger.latest_of(name)
+    if not name:
         return Decision(asked, Verdict.CHECK, "this row names no student")
     if entry is None:
         close = close_name(asked.student, ledger.students())

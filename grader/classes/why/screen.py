@@ -107,8 +107,13 @@ def replay_outcome(page: Page, answer: Answer) -> Iterator[Text]:
 
 
 @framed
-def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> Iterator[Text]:
-    """How many requests stand, and every other one with its reason."""
+def decisions_screen(
+    page: Page, decisions: Sequence[Decision], file: str, earlier: str
+) -> Iterator[Text]:
+    """How many requests stand, and every other one with its reason.
+
+    `earlier` is the file that keeps other decisions from before, or "".
+    """
     counts = ", ".join(
         f"{verdict.value} {sum(each.verdict is verdict for each in decisions)}"
         for verdict in Verdict
@@ -124,3 +129,5 @@ def decisions_screen(page: Page, decisions: Sequence[Decision], file: str) -> It
             yield from page.wrap(page.word(each.reason, _REASON), MARGIN + 2)
     yield Text()
     yield from page.sentence(f"Written: {page.word(file)}")
+    if earlier:
+        yield from page.sentence(f"The earlier decisions: {page.word(earlier)}")

@@ -193,7 +193,7 @@ CHANNELS: dict[str, Callable[[str], str]] = {
     "--why as a page": lambda x: "".join(
         answer_page("birds", Answer([entry(x)] * 2, report_of(x), True, (failure(x),)))
     ),
-    "the decisions": lambda x: drawn(decisions_screen([decision(x)], f"a{x}b")),
+    "the decisions": lambda x: drawn(decisions_screen([decision(x)], f"a{x}b", f"a{x}c")),
     "decisions.csv": lambda x: csv_text(list(decision_rows([decision(x)]))),
 }
 

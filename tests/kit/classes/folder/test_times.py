@@ -31,7 +31,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         "cyn;2026-07-01T23:59:00-07:00\ndee;\neve;-\nfay;2026-10-25 02:30:00\n"
         "gus;2026-03-29 02:30:00\n",
     )
-    assert found.of("ADA") == utc("2026-07-01T21:59")
+    assert found.of("ADA") == found.of(" ada ") == utc("2026-07-01T21:59")
     assert found.of("bob") == utc("2026-07-01T23:59")
     assert found.of("cyn") == utc("2026-07-02T06:59")
     assert found.of("fay") == utc("2026-10-25T00:30")  # of the hour that comes twice the first

@@ -126,6 +126,23 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert decisions[6]["reason"] == "this row names no student"
 
 
+def test_other_requests_replace_no_earlier_decisions(tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "out"
+    hand_in(tmp_path / "class", **{"ann": RIGHT, "bob ": RIGHT, "bob": ONE_TOO_FEW})
+    grade_class(TINY.root, out, tmp_path / "class")
+    for name, asked in (("a", "ann"), ("b", "bob "), ("b", "bob ")):
+        (tmp_path / name).write_text(f"student,stage\n{asked},\n", encoding="utf-8")
+        capsys.readouterr()
+        assert grade_class(TINY.root, out, "--requests", str(tmp_path / name)) == 0
+    assert "earlier decisions" not in capsys.readouterr().out  # the last ones say the same
+    assert [row["points"] for row in rows(out / "decisions.csv")] == ["10"]
+    assert sorted(file.name for file in out.glob("decisions*")) == [
+        "decisions.csv",
+        "decisions.csv-1",
+    ]
+    assert [row["student"] for row in rows(out / "decisions.csv-1")] == ["ann"]
+
+
 def test_the_reason_says_once_what_is_missing_and_what_did_not_count(
     tmp_path: Path, capsys: Capture
 ) -> None:
