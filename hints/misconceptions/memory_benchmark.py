@@ -98,12 +98,12 @@ def memory_next_to_nothing(got: int, expected: int, **given: Any) -> bool:
 @symptom(
     "memory_other_unit",
     of="peak_bytes",
-    says="Your peak is right in another unit: numbers of 4 bytes, bits, KiB or MiB, for example. "
-    "Return bytes.",
+    says="Your peak is right in another unit: numbers of 4 or 8 bytes, bits, KiB or MiB, for "
+    "example. Return bytes.",
     hint=5,
 )
 def memory_other_unit(got: float, expected: int, **given: Any) -> bool:
-    units = (0.25, 8, 1 / 2**10, 1 / 2**20, 1e-3, 1e-6)
+    units = (0.125, 0.25, 8, 1 / 2**10, 1 / 2**20, 1e-3, 1e-6)
     return any(abs(got - expected * unit) <= 0.5 + 0.02 * expected * unit for unit in units)
 
 
