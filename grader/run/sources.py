@@ -80,4 +80,5 @@ def cell_name(number: int) -> str:
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    text = data.decode("utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")  # as Python reads it

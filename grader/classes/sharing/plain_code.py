@@ -24,7 +24,7 @@ _PLAIN_PARTS = frozenset(
         *("numpy.random", "numpy.typing", "torch.autograd", "torch.cuda", "torch.fft"),
         *("torch.linalg", "torch.nn", "torch.nn.functional"),
         *("torch.nn.init", "torch.nn.parameter", "torch.nn.utils", "torch.optim", "torch.random"),
-        *("torch.profiler", "torch.special", "torch.utils", "torch.utils.data"),
+        *("torch.special", "torch.utils", "torch.utils.data"),
     }
 )
 _CHANGEABLE = (dict, list, set, bytearray)
@@ -38,22 +38,25 @@ _PLAIN_BUILTINS = frozenset(
         *("Ellipsis", "NotImplemented", "__name__", "display", "grade_here"),
     }
 )
-# Attributes that change something for all code, that run text as code, that read a file, or that
-# give access to other modules, to frames or to a block that was entered by hand.
+# Attributes that change something for all code, that run text as code, that read a file, that tell
+# code its own lines, or that give access to other modules, to frames or to a block that was entered
+# by hand.
 _WIDE_PREFIXES = (
     *("set_", "seterr", "setbufsize", "use_", "register_module_"),
     *("ag_", "cr_", "gi_", "tb_"),
 )
 _WIDE = frozenset(
     {
-        *("as_strided", "attrgetter", "backends", "benchmark", "builtins", "compile", "copyreg"),
-        *("cpp_extension", "ctypes", "ctypeslib", "delitem", "distributed"),
+        *("as_strided", "attrgetter", "backends", "benchmark", "builtins", "compile", "cond"),
+        *("copyreg", "cpp_extension", "ctypes", "ctypeslib", "delitem", "detect_anomaly"),
+        *("distributed", "get_overloads", "while_loop"),
         *("DataSource", "evaluate_forward_ref", "setitem"),
         *("export", "f2py", "ForwardRef", "from_file", "fromfile", "fromregex", "func", "fx", "gc"),
         *("gen", "genfromtxt", "get_type_hints", "hub", "importlib", "inspect", "jit", "library"),
         *("load", "loadtxt", "make_dataclass", "memmap", "methodcaller", "multiprocessing"),
-        *("open_memmap", "ops", "os", "overrides", "package", "register", "save", "serialization"),
-        *("singledispatch", "singledispatchmethod", "subprocess", "sys", "testing", "threading"),
+        *("open_memmap", "ops", "os", "overrides", "package", "profiler", "register", "save"),
+        *("serialization", "singledispatch", "singledispatchmethod", "subprocess", "sys"),
+        *("testing", "threading"),
         *("total_ordering", "Type", "types", "update_wrapper", "warnings", "wraps"),
     }
 )

@@ -106,6 +106,7 @@ LAZY = "from __future__ import annotations\n"
 ANNOTATED = RIGHT.replace("width)", "width: int)", 1).replace(
     "means / width", "means / (width if moving_average.__annotations__['width'] == 'int' else 1)"
 )
+BY_A_TEXT = 'text = """\n"""\n' + RIGHT.replace("means / width", "means / width / len(text)")
 TOO_MANY_DIGITS = f"number = 0x{'f' * 5000}\n"
 SETS_MISSING_LAYERS = """
 import sys
@@ -191,6 +192,9 @@ TWINS: Mapping[str, Twins] = {
     ),
     "bytes that are no text": Twins(
         files(f"{RIGHT}text = '\ufffd'\n"), files(RIGHT.encode() + b"text = '\xff'\n")
+    ),
+    "a line end that only Python counts": Twins(
+        files(BY_A_TEXT), files(BY_A_TEXT.replace('\n"', '\r\r\n"'))
     ),
     "what ends badly, as no cell minds": Twins(
         notebook(RIGHT + "1 / 0\n"), files(RIGHT + "1 / 0\n")

@@ -180,6 +180,10 @@ REACHING = {
     "what a library keeps": "import copy\nkept = copy.dispatch_table\n",
     "the same, imported by its name": "from copy import dispatch_table\n",
     "a name that a library has not yet": "import numpy as np\nnp.nothing\n",
+    "its own lines": "from typing import get_overloads\n",
+    "its own lines, in what is recorded": "import paper\npaper.detect_anomaly()\n",
+    "its own lines, as they run": "import paper\npaper.profiler.profile()\n",
+    "its own lines, in an error": "import paper\npaper.cond(True, 3)\n",
     "a file that another cell may write": "def tail(x):\n    return np.loadtxt(x)\n",
 }
 AMBIGUOUS = {
