@@ -11,7 +11,7 @@ from grader.classes.folder.types import LedgerEntry
 from grader.classes.late import Late
 from grader.classes.report.look import text, verbatim
 from grader.show.html import diagnosis_html, inline_html, look, titles_html
-from grader.show.scoreboard import standing
+from grader.show.scoreboard import skipped_lines, standing
 from grader.show.screen import amount
 from grader.types.report import Cause, Outcome, Report, StageResult, Status
 from grader.types.text import what_it_did
@@ -94,6 +94,7 @@ def about_student(person: Person, facts: Mapping[str, str]) -> Iterator[str]:
     yield from _facts(person, facts)
     notes = [*entry.record.notes]
     if report is not None:
+        notes += skipped_lines(report)  # some cost points, as the stages' rows show
         notes += [note for note in report.notes if note != f"seed {entry.seed}"]
     if notes:
         items = "".join(f"<li>{text(person.hidden(note), 2000)}</li>" for note in notes)

@@ -335,6 +335,12 @@ def test_a_students_page_has_all_that_defends_the_points() -> None:
     assert "it falls" in said and "not written" not in part(read(*CLASS), "s3")
 
 
+def test_a_skipped_check_that_gives_no_points_is_among_the_notes() -> None:
+    torn = stage(FOLD, Status.FAILED, BAD, check("glow", Outcome.SKIPPED, "only in the dark"))
+    said = part(read(entry("ann", torn)), "s1")
+    assert "0 of 10" in said and "no points until others pass: only in the dark" in said
+
+
 def test_what_could_not_be_graded_says_why() -> None:
     page = read(*CLASS)
     assert "by hand: the grader itself failed" in part(page, "s4")
