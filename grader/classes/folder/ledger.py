@@ -29,6 +29,7 @@ from grader.types.submission import Submission
 FILE = "ledger.sqlite"
 _FORMAT = 2
 _BUSY_SECONDS = 30.0
+_RESTORE = ": restore the file from a backup, or grade everything again with another --out"
 _UNPACKED_CAP = 512 << 20  # bytes of one unpacked submission; its text is escaped, so it is long
 _TABLES = """
 CREATE TABLE versions (
@@ -174,7 +175,8 @@ class Ledger:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter from a damaged table
-            raise unusable(self._file, error) from None
+            is_busy = isinstance(error, sqlite3.OperationalError)
+            raise unusable(self._file, error, "" if is_busy else _RESTORE) from None
 
     @contextmanager
     def _damage(self, what: str) -> Iterator[None]:
@@ -182,10 +184,7 @@ class Ledger:
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, zlib.error):
-            raise KitError(
-                f"{self._file}: {what} is damaged: restore the file from a backup, or grade "
-                "everything again with another --out"
-            ) from None
+            raise KitError(f"{self._file}: {what} is damaged{_RESTORE}") from None
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -236,7 +235,7 @@ def _prepare(database: sqlite3.Connection, file: Path) -> None:
     except sqlite3.OperationalError as error:
         raise unusable(file, error) from None
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise KitError(f"{file}: is not a ledger: {error}") from None
+        raise KitError(f"{file}: is not a ledger: {error}{_RESTORE}") from None
 
 
 def _format_of(database: sqlite3.Connection) -> int:

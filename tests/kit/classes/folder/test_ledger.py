@@ -141,6 +141,17 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
             pass
 
 
+def test_a_damaged_ledger_says_what_to_do(tmp_path: Path) -> None:
+    with open_ledger(tmp_path, create=True) as ledger:
+        ledger.note("a", "b")
+    with open(tmp_path / FILE, "r+b") as file:
+        file.seek(100)
+        file.write(b"x" * 8000)
+    refused = pytest.raises(KitError, match="restore the file from a backup")
+    with refused, open_ledger(tmp_path, create=False) as ledger:
+        ledger.students()
+
+
 def test_a_ledger_that_cannot_be_opened_now_is_still_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
