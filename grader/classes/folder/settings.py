@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.classes.folder.ledger import FILE, Ledger, open_ledger
+from grader.classes.nbgrader.course import configured_course
 from grader.command.output import complain
 from grader.read.course_file import FILE_NAME, assignment_named, find_assignment
 from grader.read.workspace import (
@@ -30,16 +31,21 @@ SKIPPED = "skipped"
 def course_of(args: argparse.Namespace) -> Course:
     """The course of --course, else the one that has graded the results in --out. Raises KitError.
 
-    Without results, or if that course is no longer there, it is found as for every command.
+    Without results it is that of the nbgrader course whose submissions are named. If there is none
+    or it is no longer there, it is found as for every command.
     """
-    place = _graded_with(args.out) if args.course is None else None
-    if place is None:
+    if args.course is not None:
         return locate_whole_course(args.course)
+    place, of = _graded_with(args.out), f"has graded {args.out}"
+    if place is None and args.what is not None and args.why is None:
+        place, of = configured_course(Path(args.what).resolve().parent), f"is that of {args.what}"
+    if place is None:
+        return locate_whole_course(None)
     here = nearest_root(Path.cwd())
     if here is not None and not here.samefile(place) and not is_workspace(here):
         complain(
-            f"the course in {place} has graded {args.out}, so it is used and not the one in this "
-            "folder; to use another, add --course"
+            f"the course in {place} {of}, so it is used and not the one in this folder; to use "
+            "another, add --course"
         )
     return locate_whole_course(place)
 
@@ -58,7 +64,9 @@ def _graded_with(out: Path) -> Path | None:
     with suppress(KitError, ValueError):
         place = json.loads(place)
         root = Path(place) if place else installed_course(name).root
-        return root if (root / FILE_NAME).is_file() else None
+        if (root / FILE_NAME).is_file():
+            return root
+        complain(f"{out}: the course that graded it is no longer in {root}: name it with --course")
     return None
 
 

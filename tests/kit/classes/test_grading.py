@@ -357,10 +357,15 @@ def test_the_command_says_what_was_odd(root: Path, grade: Typed) -> None:
     assert "Nothing new to grade" in grade(*words)
 
 
-def test_the_command_uses_the_course_that_the_class_was_made_from(root: Path, grade: Typed) -> None:
+def test_the_command_uses_the_course_that_the_class_was_made_from(
+    root: Path, grade: Typed, capsys: Capture
+) -> None:
     hand_in(root, "ann")
     words = ["class", "--nbgrader", str(root), NAME]
     assert "1 submission graded" in grade(*words)
+    assert main(["class", str(root / "submitted"), "--out", str(root / "out")]) == 0
+    said = capsys.readouterr()
+    assert "1 submission graded" in said.out and "is used and not the one in this" in said.err
     (root / CONFIG).unlink()
     assert main(words) == 2  # the course of this folder has no such stages
 

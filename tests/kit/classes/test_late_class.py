@@ -140,6 +140,7 @@ def test_results_are_answered_for_by_the_course_that_graded_them(
     assert "every check gave the same result" not in capsys.readouterr().out
     shutil.rmtree(course)  # moved
     assert main(why) == 0
+    assert f"is no longer in {course}: name it with --course" in capsys.readouterr().err
 
 
 def test_an_installed_course_is_found_by_its_name(
