@@ -36,6 +36,9 @@ from grader.read.course_file import find_assignment
 from grader.types.course import Assignment, Course
 from grader.types.errors import KitError
 from grader.types.seed import fresh_seed
+from grader.types.text import listed, safe_line
+
+_NAMED = 5  # students to name in one sentence
 
 
 def grade(args: argparse.Namespace, course: Course) -> int:
@@ -55,6 +58,10 @@ def grade(args: argparse.Namespace, course: Course) -> int:
     students, odd = read_students(Path(args.what), assignment, times)
     with open_ledger(args.out, create=True, course=course) as ledger, alone(args.out):
         expect_assignment(course, ledger, assignment, args.out)
+        gone = sorted({*ledger.students()} - {one.student for one in students})
+        if gone:
+            names = listed([safe_line(name) for name in gone], most=_NAMED)
+            odd.append(f"Not in {args.what}, with the verdict from before: {names}.")
         kept = ledger.fact(SEED)
         seed = args.seed if args.seed is not None else int(kept or fresh_seed())
         ledger.note(SEED, str(seed))

@@ -159,6 +159,19 @@ def test_the_screen_says_that_its_mean_is_without_the_unreadable(
     assert "Of 10 points, without the 1 unreadable: median 10, mean 10, from 10 to 10." in said
 
 
+def test_a_student_whose_files_are_gone_keeps_the_verdict_and_is_named(
+    course: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    folder = tmp_path / "two"
+    hand_in(folder, ann=RIGHT, kim=RIGHT)
+    assert grade_class(course, tmp_path / "out", folder) == 0
+    assert "from before" not in capsys.readouterr().out
+    (folder / "kim").rename(folder / "kimberly")
+    assert grade_class(course, tmp_path / "out", folder) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 submission graded, 3 in total" in said and "verdict from before: kim." in said
+
+
 def test_the_lines_of_json_hold_the_whole_verdict(results: Path) -> None:
     by_student = results_of(results)
     assert by_student.keys() == SCORES.keys()
