@@ -258,7 +258,7 @@ class _Files:
             and not any(part.found.asks & stores for part in parts.values())
             # With packages, or with a library's name, it is unclear which file an import finds.
             and not any("/" in file for file in parts)
-            and (modules | sys.stdlib_module_names).isdisjoint(stems)
+            and (modules | sys.stdlib_module_names | sys.modules.keys()).isdisjoint(stems)
         )
 
     def needed(self, names: Sequence[str], file: str) -> list[str]:
