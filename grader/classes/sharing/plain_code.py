@@ -64,11 +64,14 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 _UNUSUAL = (ast.Global, ast.Await, ast.AsyncFor, ast.AsyncFunctionDef, ast.AsyncWith)
 _YIELDS = (ast.Yield, ast.YieldFrom)
 _OWN_DUNDERS = frozenset({"__all__", "__slots__"})  # special names that code may bind
-_OF_CLASSES = frozenset(
-    {"__class_getitem__", "__init_subclass__", "__new__"}
-)  # their first argument is a class
-# Methods by which `copy` gives a state to any object.
-_OF_COPIES = frozenset({"__getattribute__", "__reduce__", "__reduce_ex__"})
+# Special methods that code may define. By others `copy` gives a state to any object, numpy reads
+# memory, or the first argument is a class.
+_OWN_METHODS = frozenset(
+    {
+        *("__call__", "__contains__", "__enter__", "__eq__", "__exit__", "__getitem__", "__init__"),
+        *("__iter__", "__len__", "__next__", "__post_init__", "__repr__", "__str__"),
+    }
+)
 _ON_SELF = frozenset({"getattr", "hasattr", "setattr"})  # only with `self` and a plain name
 DECORATORS = frozenset({"classmethod", "dataclass", "property", "staticmethod"})
 HARMLESS_CALLS = frozenset(
@@ -154,6 +157,8 @@ class Finder:
                 self.fills.add(_root(node))
             elif isinstance(node, ast.comprehension):
                 self.is_plain &= not node.is_async
+            elif isinstance(node, ast.FunctionDef):
+                self.is_plain &= not is_magic(node.name) or node.name in _OWN_METHODS
             elif isinstance(node, ast.ClassDef):
                 self._class(node)
 
@@ -194,10 +199,8 @@ class Finder:
     def _class(self, node: ast.ClassDef) -> None:
         self.is_plain &= not node.keywords  # a metaclass sees a class as its `self`
         for method in node.body:
-            if isinstance(method, ast.FunctionDef):
-                self.is_plain &= method.name not in _OF_COPIES
-                if any(map(_stores, ast.walk(method))):
-                    self.stores.add(method.name)
+            if isinstance(method, ast.FunctionDef) and any(map(_stores, ast.walk(method))):
+                self.stores.add(method.name)
 
 
 def _called(node: ast.AST) -> Iterator[ast.expr]:
@@ -308,9 +311,9 @@ def _usual_methods(nodes: Sequence[ast.AST]) -> Iterator[ast.FunctionDef]:
     """The methods that Python calls with an object of their class, and no code with a class."""
     for node in nodes:
         for method in node.body if isinstance(node, ast.ClassDef) else ():
-            if not isinstance(method, ast.FunctionDef) or method.name in _OF_CLASSES:
-                continue
-            if all(_is_name(each, "property") for each in method.decorator_list):
+            if isinstance(method, ast.FunctionDef) and all(
+                _is_name(each, "property") for each in method.decorator_list
+            ):
                 yield method
 
 

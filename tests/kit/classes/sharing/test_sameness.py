@@ -164,6 +164,13 @@ REACHING = {
     "the same for any attribute": "import copy, paper\nclass Tail:\n"
     "    def __getattribute__(self, name):\n"
     "        return lambda *_: ((lambda: paper), (), {'fold': None})\ncopy.copy(Tail())\n",
+    "the same in a block": "import copy, paper\nclass Tail:\n    if True:\n"
+    "        def __reduce_ex__(me, protocol):\n"
+    "            return (lambda: paper), (), {'fold': None}\ncopy.copy(Tail())\n",
+    "any memory": "import numpy as np\nclass Tail:\n    @property\n"
+    "    def __array_interface__(self):\n"
+    "        return {'data': (99, False), 'shape': (9,), 'typestr': '|u1', 'version': 3}\n"
+    "np.asarray(Tail())\n",
     "the same by setattr": "class Tail:\n    def __init__(self, copied):\n"
     "        setattr(self, '__reduce_ex__', copied)\n",
     "setattr by a name that is put together": "class Tail:\n    def __init__(self, x, y):\n"
