@@ -63,6 +63,7 @@ _WANTED = {
     dict: "a table",
 }
 _MOST = 1e9  # points, seconds or MiB: more is a mistake
+_RANGE = "more than 0 and at most 1e9"
 _KINDS = frozenset({"tensor", "array", "number", "any"})
 _TESTS = "tests"  # instead of a kind: the learner writes tests that use this fixture
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
@@ -281,7 +282,7 @@ def _stage(
         raise CourseError(f"{place}: the slug is one that an earlier stage had: see 'formerly'")
     points = _get(table, "points", (int, float), place)
     if isinstance(points, bool) or not 0 < points <= _MOST:
-        raise CourseError(f"{place}: 'points' must be more than 0, not {points!r}")
+        raise CourseError(f"{place}: 'points' must be {_RANGE}, not {points!r}")
     requires = _strings(table, "requires", place)
     for required in requires:
         earlier = next((stage for stage in before if stage.slug == required), None)
@@ -384,7 +385,7 @@ def _limits(table: Any, place: str) -> Limits:
     for name, value in table.items():
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or not 0 < value <= _MOST:
-            raise CourseError(f"{place}: limits: '{name}' must be more than 0, not {value!r}")
+            raise CourseError(f"{place}: limits: '{name}' must be {_RANGE}, not {value!r}")
         if known[name] is int and not isinstance(value, int):
             raise CourseError(f"{place}: limits: '{name}' must be a whole number, not {value!r}")
     # 120 and 120.0 are one limit, so that a verdict under one is a verdict under the other.

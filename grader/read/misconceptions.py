@@ -47,7 +47,8 @@ def read_known(stage: Stage) -> Known:
     faults = []
     for index, (id, what, entry) in enumerate(marks):
         if entry not in names:
-            faults.append(f"{place}: '{id}' {what}, which is not an entry point")
+            close = close_to(entry, names)
+            faults.append(f"{place}: '{id}' {what}, which is not an entry point{close}")
         if id in {other for other, *_ in marks[:index]}:
             faults.append(f"{place}: the id '{id}' is used twice")
     if faults:

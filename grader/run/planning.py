@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from grader.run.facts import Case, PlannedCheck
 from grader.types.course import Stage
 from grader.types.errors import CourseError, close_to
 
+_MOST = 1e9  # points: as many as a stage may have
 _FIXTURES = ("submission", "seed", "device", "rand")
 
 
@@ -73,8 +73,8 @@ def _fault(item: Any) -> str:
         advice = f"write 'points' for '{close[0]}'" if close else "add @pytest.mark.points(1)"
         return f"{name} has no points: {advice}"
     points = marker.args[0]
-    if type(points) not in (int, float) or not 0 < points < math.inf:
-        return f"{name}: points are a number above 0, not {points!r}"
+    if type(points) not in (int, float) or not 0 < points <= _MOST:
+        return f"{name}: points are a number above 0 and at most 1e9, not {points!r:.20}"
     hint = marker.kwargs.get("hint")
     if hint is not None and (type(hint) is not int or hint < 1):
         return f"{name}: hint is the number of a hint, not {hint!r}"

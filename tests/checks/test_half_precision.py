@@ -271,7 +271,7 @@ def expect_gradient(
     got: Tensor | None, wanted: Tensor | None, what: str, scores: Tensor, dtype: torch.dtype
 ) -> None:
     """Expect a gradient up to some roundings of its largest number."""
-    assert wanted is not None
+    assert wanted is not None, f"The reference of {what} has no gradient"
     assert got is not None, (
         f"No gradient reaches {what}\n"
         f"  expected  a result that depends on {what} through torch's operations\n"

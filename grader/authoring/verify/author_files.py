@@ -22,6 +22,7 @@ from grader.channels.student_copy import stage_files
 from grader.learning.finale.programs import read_programs
 from grader.learning.hints.ladder import above_last_rung, read_hints
 from grader.learning.predict.questions import read_predictions
+from grader.read.course_file import FILE_NAME
 from grader.read.faults import shared_files
 from grader.read.stubs import has_work, read_stub, same_but_for_words
 from grader.read.workspace import installed_roots
@@ -91,6 +92,7 @@ def file_problems(stage: Stage, *, is_broken: bool = False) -> Iterator[str]:
             yield from _hidden(stage, file)
     if stage.check_file.is_file():
         yield from _check_titles(stage)
+        yield from _without_words(stage)
         yield from _swapped(stage)
         yield from _behind_an_error(stage)
     if stage.hints_file.is_file():
@@ -183,6 +185,14 @@ def _check_titles(stage: Stage) -> Iterator[str]:
             yield f"{at}: its title has {len(title)} characters: use at most {LONGEST_TITLE}"
         elif title.endswith(".") and not title.endswith("..."):
             yield f"{at}: its title ends with a full stop: remove it"
+
+
+def _without_words(stage: Stage) -> Iterator[str]:
+    """A message for each assert that tells a learner nothing when it fails."""
+    for node in ast.walk(tree_of(stage.check_file)):
+        if isinstance(node, ast.Assert) and node.msg is None:
+            at = f"{stage.place(stage.check_file)}:{node.lineno}"
+            yield f"{at}: this assert tells the learner nothing: add a message after a comma"
 
 
 def _swapped(stage: Stage) -> Iterator[str]:
@@ -306,6 +316,16 @@ def not_of_its_own(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[St
                 if slugs & set(_imported(node)) or any(map(_is_in_solutions, _path_parts(node))):
                     yield stage, f"{stage.place(file)}:{getattr(node, 'lineno', 0)}: {told}"
                     break
+
+
+def twin_titles(course: Course, stages: Iterable[Stage]) -> Iterator[tuple[Stage, str]]:
+    """A message for each stage with the title of an earlier one: screens could not tell them."""
+    first: dict[str, str] = {}
+    for stage in course.stages:
+        other = first.setdefault(stage.title, stage.slug)
+        if other != stage.slug and stage in stages:
+            place = f"{FILE_NAME}: stage '{stage.slug}'"
+            yield stage, f"{place}: has the title of '{other}': give it another"
 
 
 def _path_parts(node: ast.AST) -> list[ast.expr]:

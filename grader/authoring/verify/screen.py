@@ -54,9 +54,10 @@ def _verdict(page: Page, proof: CourseProof) -> Iterator[Text]:
         yield from page.sentence(_unproven(proof), "dim")
     else:
         unsound = sum(not stage.is_sound for stage in proof.stages)
-        words = f"fix {unsound} of {count(len(proof.stages), 'stage')}"
-        strays = f", {count(len(proof.strays), 'stray file')}" if proof.strays else ""
-        yield from page.sentence(f"Not proven: {words}{strays}.", _BAD)
+        words = [f"fix {unsound} of {count(len(proof.stages), 'stage')}"] if unsound else []
+        strays = len(proof.strays)
+        words += [f"rename or remove {count(strays, 'stray file')}"] if strays else []
+        yield from page.sentence(f"Not proven: {', '.join(words)}.", _BAD)
 
 
 def _unproven(proof: CourseProof) -> str:

@@ -17,6 +17,7 @@ from grader.authoring.verify.author_files import (
     not_of_its_own,
     not_required,
     strays,
+    twin_titles,
 )
 from grader.authoring.verify.draft import Draft
 from grader.authoring.verify.memory import Memory, base_of
@@ -82,6 +83,7 @@ class Prover:
         complete = [draft.stage for draft in drafts.values() if draft.is_complete]
         for stage, problem in (
             *not_of_its_own(course, stages),
+            *twin_titles(course, stages),
             *not_required(course, complete),
             *given_away(course, complete),
         ):

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     if workspace.is_course:
         newer = "unzip a newer copy beside it; `grade init` makes a folder to work in"
         if not workspace.course.is_partial:
-            newer = "`git pull` updates it"
+            newer = "if it is a clone, `git pull` updates it"
         console(args).print(notices([f"This is the course's own folder: {newer}."]), end="")
         return 0
     renamed = rename_stages(workspace)

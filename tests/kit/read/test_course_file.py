@@ -221,7 +221,7 @@ def test_what_is_released_to_a_class() -> None:
         (bird(formerly=["wing", "wing"]), "formerly: 'wing' is the slug of a stage already"),
         (fold(formerly="bird"), "stage 'bird': the slug is one that an earlier stage had"),
         (no_fold("points"), "stage 'fold': 'points' is missing"),
-        (fold(points=0), "stage 'fold': 'points' must be more than 0, not 0"),
+        (fold(points=0), "stage 'fold': 'points' must be more than 0 and at most 1e9, not 0"),
         (fold(points=math.inf), "stage 'fold': 'points' must be more than 0"),
         (fold(points=True), "stage 'fold': 'points' must be more than 0"),
         (fold(points="3"), "stage 'fold': 'points' must be a number, not '3'"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from grader.authoring.verify.author_files import not_required, strays
+from grader.authoring.verify.author_files import not_required, strays, twin_titles
 from grader.authoring.verify.types import StageProof
 from grader.authoring.verify.verify import verify
 from grader.command.main import main
@@ -122,7 +122,7 @@ class {name}:
     @pytest.mark.points(1)
     def test_more(self, submission: Any) -> None:
         \"\"\"More\"\"\"
-        assert submission.roughness([1.0]) == 0
+        assert submission.roughness([1.0]) == 0, "One value has no step"
 """
     for name in ("TestOne", "TestOther")
 )
@@ -347,11 +347,15 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     ),
     "points that are a text": (
         changed(CHECKS, "points(2)", 'points("2")'),
-        f"{CHECKS}:12: test_values: points are a number above 0, not '2'",
+        f"{CHECKS}:12: test_values: points are a number above 0 and at most 1e9, not '2'",
     ),
     "points that are nothing": (
         changed(CHECKS, "points(2)", "points(0)"),
-        f"{CHECKS}:12: test_values: points are a number above 0, not 0",
+        f"{CHECKS}:12: test_values: points are a number above 0 and at most 1e9, not 0",
+    ),
+    "points beyond all numbers": (
+        changed(CHECKS, "points(2)", "points(10**400)"),
+        "points are a number above 0 and at most 1e9, not 1000",
     ),
     "a fixture with a slip": (
         changed(CHECKS, "submission: Any", "submision: Any"),
@@ -368,6 +372,10 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "a check with a long title": (
         changed(CHECKS, "up or down", "up or down" + " and up or down" * 5),
         "test_values: its title has 122 characters: use at most 72",
+    ),
+    "an assert without a message": (
+        appended(CHECKS, "def expect_flat(x):\n    assert x == 0\n"),
+        ": this assert tells the learner nothing: add a message after a comma",
     ),
     "a check with a full stop": (
         changed(CHECKS, "up or down", "up or down."),
@@ -753,7 +761,8 @@ def test_a_bare_assert_says_nothing_to_a_learner(course: Course) -> None:
     change(course, ACCEPTED, "return steps", "return 1 + steps")
     # pytest would put words into the assert of a check that it runs within itself.
     told = json.loads(grade("roughness", "--course", course.root, "--json").stdout)
-    refused, problem = told["stages"][0]["problems"]
+    bare, refused, problem = told["stages"][0]["problems"]
+    assert bare.startswith("tests/checks/test_roughness.py:24: this assert tells the learner noth")
     said = "a right answer fails roughness.values: AssertionError in "
     assert refused == f"{ACCEPTED}: {said}tests/checks/test_roughness.py:24"
     assert problem.startswith(
@@ -908,6 +917,16 @@ def test_files_of_no_stage_are_named(course: Course) -> None:
         "tests/checks/test_rough.py",
         "tests/mutants/rough.toml",
     ]
+
+
+def test_two_stages_of_one_title_are_named(course: Course) -> None:
+    twin = replace(course.stage("roughness"), title=course.stage("smooth").title)
+    both = replace(course, stages=(course.stage("smooth"), twin))
+    [(stage, said)] = twin_titles(both, both.stages)
+    assert (stage, said) == (
+        twin,
+        "course.toml: stage 'roughness': has the title of 'smooth': give it another",
+    )
 
 
 def test_fixtures_that_the_grader_does_not_read_are_named(course: Course) -> None:

@@ -24,7 +24,9 @@ def test_up_to_date(workspace: Path, say: Say) -> None:
 
 
 def test_a_checkout_has_git(birds: Path, say: Say) -> None:
-    assert update(say) == "This is the course's own folder: `git pull` updates it."
+    assert (
+        update(say) == "This is the course's own folder: if it is a clone, `git pull` updates it."
+    )
     assert not (birds / ".grade").exists()
 
 
