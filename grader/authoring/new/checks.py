@@ -375,4 +375,8 @@ def _counts(values: Iterable[Value], which: int) -> dict[str, int]:
 
 def _sample(kind: str, number: int) -> str:
     """Python code for a value of an annotated type."""
-    return _SAMPLES.get(kind.partition("[")[0], ("None",) * 3)[number]
+    base, _, inner = kind.partition("[")
+    if base == "list" and inner:
+        one, other = (_sample(inner.removesuffix("]"), each) for each in (0, 1))
+        return (f"[{one}, {other}]", f"[{other}]", "[]")[number]
+    return _SAMPLES.get(base, ("None",) * 3)[number]

@@ -30,3 +30,9 @@ def test_every_assert_of_a_new_check_has_a_message() -> None:
     text = check_file("norm", [entry], style_of(("numpy",)))
     asserts = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assert)]
     assert asserts and all(node.msg is not None for node in asserts)
+
+
+def test_the_inputs_of_a_new_check_are_lists_of_what_the_signature_says() -> None:
+    entry = read_function("closest(word: str, words: list[str], sizes: list[list[int]]) -> str")
+    text = check_file("closest", [entry], style_of(()))
+    assert '("abca", ["abca", "ba"], [[3, 5], [5]])' in text and '("", [], [])' in text
