@@ -171,7 +171,9 @@ def _expect_to_go_together(args: argparse.Namespace) -> None:
     if args.similar and find_spec("rapidfuzz") is None:
         raise KitError("--similar needs rapidfuzz: type `pip install rapidfuzz`")
     if args.out is None:
-        raise KitError("name a folder for the results with --out DIR")
+        raise KitError(
+            "type `grade class SUBMISSIONS --out RESULTS`, with a folder for the results"
+        )
     if args.times is not None and (args.why or args.requests or args.regrade):
         raise KitError(
             "--times counts only when a folder is graded: type `grade class SUBMISSIONS --out DIR "

@@ -44,7 +44,7 @@ _NAMED = 5  # students to name in one sentence
 def grade(args: argparse.Namespace, course: Course) -> int:
     """Grade the new submissions in a folder."""
     if args.what is None:
-        raise KitError("name the folder with the submissions")
+        raise KitError("name the folder with the submissions: `grade class SUBMISSIONS --out DIR`")
     if Path(args.what).resolve() in (args.out.resolve(), *args.out.resolve().parents):
         raise KitError(
             f"--out {args.out}: is inside {args.what}, where it would count as a student: choose "
