@@ -1,7 +1,7 @@
 """Bonus: weights only for those who ask.
 
 Each call of your module returns the weights of all heads, (B, H, Tq, Tk)
-numbers: for 8 sequences, 16 heads and 4096 tokens some 2 billion, or 8 GB.
+numbers: for 8 sequences, 16 heads and 4096 tokens some 2 billion, or 8 GiB.
 Hardly any caller looks at them. Even worse, some modules keep them, in an
 attribute "for plotting later": then they stay in memory until the next call,
 in every layer of the model.

@@ -381,9 +381,9 @@ _BLOCKS = (
 
 @_seen(
     "flash_mask_added",
-    says="Your result is what comes out where the ones and zeros of the mask are added to the "
-    "scores, so that a blocked key only falls behind by 1. F.scaled_dot_product_attention adds a "
-    "mask of numbers: make it boolean.",
+    says="Your result is that of adding the ones and zeros of the mask to the scores, so that a "
+    "blocked key only falls behind by 1. F.scaled_dot_product_attention adds a mask of numbers: "
+    "make it boolean.",
     hint=3,
 )
 def flash_mask_added(got: Tensor, expected: Tensor, call: _Call) -> bool:
@@ -548,8 +548,8 @@ def flash_softmax_per_block(got: Tensor, expected: Tensor, call: _Call) -> bool:
 
 @_seen(
     "flash_causal_within_blocks",
-    says="With causal your result is what blocks give that number their own keys, or queries too, "
-    "from 0. Compare places in the whole sequence: add where the block starts.",
+    says="With causal your result is that of blocks that count their own keys, or queries too, "
+    "from 0. Compare positions in the whole sequence: add the position where the block starts.",
     hint=8,
 )
 def flash_causal_within_blocks(got: Tensor, expected: Tensor, call: _Call) -> bool:

@@ -408,7 +408,7 @@ def apply_minus_1e6(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_smallest_float",
     replaces="apply_mask",
-    says="You fill in the smallest number of the dtype. It is finite, so a fully blocked "
+    says="You fill in the lowest number of the dtype. It is finite, so a fully blocked "
     "row looks like one with nothing blocked; use -inf.",
     hint=5,
 )

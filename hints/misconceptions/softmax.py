@@ -505,8 +505,8 @@ def softmax_unstable_nan_to_num(scores: Tensor) -> Tensor:
     "softmax_rows_vanish",
     of="attention_weights",
     says="Here the weights vanish in the rows whose scores all lie far below 0, or far below the "
-    "largest of all scores. Either exp of them is 0: shift each row by its own largest score. Or "
-    "you take them for blocked, and only a row that is -inf throughout is.",
+    "largest of all scores. If exp of them is 0, shift each row by its own largest score. If you "
+    "take them for blocked: only a row that is -inf throughout is blocked.",
     hint=2,
 )
 def softmax_rows_vanish(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
@@ -557,8 +557,8 @@ def softmax_overflows(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
 @symptom(
     "softmax_epsilon_in_half",
     of="attention_weights",
-    says="In float16 alone a fully blocked row gives NaN. If you add a small number to the divisor "
-    "against 0 / 0: 1e-8 and less is 0 in float16. Replace a divisor of 0 by 1 instead, in any "
+    says="Only in float16 a fully blocked row gives NaN. If you add a small number to the divisor "
+    "to avoid 0 / 0: 1e-8 and less is 0 in float16. Replace a divisor of 0 by 1 instead, in any "
     "dtype.",
     hint=5,
 )
@@ -574,7 +574,7 @@ def softmax_epsilon_in_half(got: Tensor, expected: Tensor, scores: Tensor) -> bo
     "softmax_divisor_too_large",
     of="attention_weights",
     says="The weights of a row have the right proportions and sum to a little less than 1, because "
-    "the same number is added to every divisor. Against 0 / 0 replace a divisor of 0 by 1 instead.",
+    "the same number is added to every divisor. To avoid 0 / 0, replace a divisor of 0 by 1.",
     hint=5,
 )
 def softmax_divisor_too_large(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
@@ -597,7 +597,7 @@ def softmax_divisor_too_large(got: Tensor, expected: Tensor, scores: Tensor) -> 
 @symptom(
     "softmax_blocked_leaks",
     of="attention_weights",
-    says="A key with the score -inf gets a tiny weight from you, not 0. exp(-inf) is exactly 0: "
+    says="You give a key with the score -inf a tiny weight instead of 0. exp(-inf) is exactly 0: "
     "leave such a score as it is, cut nothing off from below before exp, and add nothing after it.",
     hint=2,
 )
