@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from grader.checking.wording import (
     LINE,
     CheckFailed,
+    apart,
     axis_names,
     capital,
     contrast,
@@ -25,7 +26,6 @@ from grader.checking.wording import (
     expect_sizes,
     extent,
     first_place,
-    number,
     position,
     shorten,
 )
@@ -296,10 +296,11 @@ def expect_within(
     where = first_place(wrong)
     place = f", at {position(where, names)}" if where else ""
     share = extent(got, want, ~wrong, as_bool=False)
+    right, wrong_one = apart(want[where], got[where])
     raise contrast(
         f"{capital(what)} is further off than rounding explains{place}{share}",
-        f"{want[where]:.6g}, give or take {room[where]:.2g}",
-        f"{got[where]:.6g}",
+        f"{right}, give or take {room[where]:.2g}",
+        wrong_one,
         Way.VALUES,
     )
 
@@ -419,10 +420,10 @@ def expect_unchanged(**inputs: Array) -> Iterator[None]:
         if changed.any():
             where = first_place(changed)
             as_bool = str(array.dtype).endswith("bool")
+            old, new = apart(was[where].item(), now[where].item(), as_bool)
             raise CheckFailed(
                 f"Your code changes {name} in place, at {position(where, axis_names(array))}\n"
-                f"  before    {number(was[where].item(), as_bool)}\n"
-                f"  after     {number(now[where].item(), as_bool)}",
+                f"  before    {old}\n  after     {new}",
                 Way.IN_PLACE,
             )
 

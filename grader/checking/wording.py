@@ -138,6 +138,15 @@ def _cells(
     return both[0], both[1]
 
 
+def apart(one: complex, other: complex, as_bool: bool = False) -> tuple[str, str]:
+    """Two numbers, with six digits or as many as their difference needs."""
+    for digits in _DIGITS[1:]:
+        texts = number(one, as_bool, digits), number(other, as_bool, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
 def number(value: complex, as_bool: bool = False, digits: int = 6) -> str:
     """A number with so many digits, or a truth value as one."""
     if as_bool or isinstance(value, bool):

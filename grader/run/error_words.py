@@ -333,7 +333,11 @@ cannot be converted to type \S*BFloat16 without overflow
 ^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$
     torch.{} takes a list or tuple of tensors, not a single one
 not compiled with CUDA|Found no NVIDIA driver|Cannot re-initialize CUDA in forked
-    your code runs without a GPU here: let it use the device of its input, such as x.device
+    your code runs without a GPU here: let it use the device that it is given, such as x.device
+cannot be converted to type float without overflow
+    this number does not fit into float32, whose largest is 3.4e38
+^No available kernel
+    sdpa_kernel leaves only some of the kernels, and none of them takes these arguments
 on the same device
     some of these tensors are on the CPU and some on the GPU: give a tensor that you create the
     device of your input, such as device=x.device

@@ -348,6 +348,18 @@ def flash_heads_joined(call: _Call) -> Tensor:
 
 
 @_wrong(
+    "flash_heads_attend",
+    says="You swap heads and tokens before the kernel, so that heads attend to heads. The package "
+    "flash_attn wants [B, T, H, d_k], but F.scaled_dot_product_attention takes [B, H, T, d_k], "
+    "which you have already.",
+    hint=2,
+)
+def flash_heads_attend(call: _Call) -> Tensor:
+    q, k, v = (x.transpose(1, 2) for x in (call.q, call.k, call.v))
+    return call.right(q=q, k=k, v=v).transpose(1, 2)
+
+
+@_wrong(
     "flash_mask_in_place",
     says="You write the causal pattern into the caller's own mask, which their next call would "
     "find changed. Make a new mask.",

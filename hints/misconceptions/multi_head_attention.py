@@ -299,7 +299,7 @@ class TokensBeforeBatch(Attention):
     ) -> tuple[Tensor, Tensor]:
         q, k, v = (x.transpose(0, 1).contiguous() for x in (query, key, value))
         output, weights = super().forward(q, k, v, mask)
-        return output.transpose(0, 1), weights
+        return output.view(q.shape).transpose(0, 1), weights
 
 
 @misconception(

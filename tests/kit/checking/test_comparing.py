@@ -315,6 +315,8 @@ def test_each_position_may_have_a_leeway_of_its_own(make: Make) -> None:
     ]
     with pytest.raises(CheckFailed, match="holds NaN at n=1"):
         expect_within(make([1.0, float("nan")]), make([1.0, 4.0]), leeway, axes="n")
+    with pytest.raises(CheckFailed, match=r"expected  1.00000005, give .*\n  got       1$"):
+        expect_within(1.0, 1.00000005, 1e-9, axes="")
 
 
 def test_a_range_is_noted_from_its_middle() -> None:

@@ -251,6 +251,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "too few axes": (lambda: X.expand(4, 5), "has 4 axes, and expand cannot make 2"),
     "bmm": (lambda: torch.bmm(X, X), "three axes only"),
+    "a number for float64": (
+        lambda: torch.where(X == 1, torch.finfo(torch.float64).min, 0.0),
+        "fit into float32, whose largest is 3.4e38",
+    ),
     "a large number": (lambda: X.half().masked_fill(X == 1, -1e9), "fit into float16.* 65504"),
     "einsum": (lambda: torch.einsum("tij,tjk->tik", X[0], X), "3 axes for tensor 2, which has 4"),
     "permute": (lambda: X.permute(0, 2, 1), "has 4 axes, and permute was given 3"),
@@ -352,6 +356,7 @@ def test_a_file_with_the_name_of_a_module_of_pythons(module: str) -> None:
         ("unterminated string literal (detected at line 1)", "begin the line with #"),
         ("EOL while scanning string literal", "begin the line with #"),
         ("EOF when reading a line", "nobody can answer input()"),
+        ("No available kernel. Aborting execution.", "sdpa_kernel leaves only some"),
         ("Torch not compiled with CUDA enabled", "without a GPU here"),
         ("Found no NVIDIA driver on your system.", "without a GPU here"),
         ("Cannot re-initialize CUDA in forked subprocess. To use ...", "without a GPU here"),

@@ -93,8 +93,8 @@ def factor(pair: Pair) -> Iterator[Relation]:
         )
     yield Relation(
         "some-factor",
-        f"{pair.what} is the right one times the same number at every position "
-        f"({factor:.4g} for this input).",
+        f"{pair.what} is the right one times a number that is the same at every position but not "
+        f"for every input ({factor:.4g} for one of them).",
         lambda other: _is_times(other, _ratio(other)),
     )
 
@@ -268,7 +268,7 @@ def row_power(pair: Pair) -> Iterator[Relation]:
     yield Relation(
         "some-power",
         words.format(pair.what, name, "of one number", "that number")
-        + f" It is {power:.4g} for this input.",
+        + f" It depends on the input, and is {power:.4g} for one of them.",
         lambda other: _is_to_the_power(other, _power(other)),
     )
 
