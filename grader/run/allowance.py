@@ -15,6 +15,7 @@ _LEAST = 0.01  # seconds: too short for any answer
 _SHORTEST_PATIENCE = 0.5  # seconds; timeouts never shrink a call's limit below this
 _BUSY_FACTOR = 4  # a call may take this many times its limit on a busy machine
 _SHORT = 0.05  # seconds; a shorter call is not worth a look at how long it waited
+_PERHAPS = "a busy machine (try again), slow code or an endless loop"
 _RECENT = 0.05  # seconds
 _REPLIES_CAP = 256 << 20  # bytes of all replies of one stage; only an attacker sends more
 
@@ -107,10 +108,7 @@ class Allowance:
         """The seconds that the submission has left. Raises Timeout if it or the stage has none."""
         if self.stage_left < _LEAST:
             seconds = self._limits.stage_seconds
-            raise Timeout(
-                f"This stage has used up its {seconds:g} seconds: a busy machine (try again) or an "
-                "endless loop?"
-            )
+            raise Timeout(f"This stage has used up its {seconds:g} seconds: {_PERHAPS}?")
         left = self.budget.left
         if left <= 0:
             raise Timeout(self.budget.over)
@@ -135,4 +133,4 @@ class Allowance:
 def too_long(what: str, seconds: float, why: str) -> Timeout:
     """The error for something that took too long, which may be the machine's fault."""
     count = f"{round(seconds, 2):g} second" + ("" if seconds == 1 else "s")
-    return Timeout(f"{what} in {count}{why}: a busy machine (try again) or an endless loop?")
+    return Timeout(f"{what} in {count}{why}: {_PERHAPS}?")

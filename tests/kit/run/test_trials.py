@@ -53,7 +53,7 @@ WRONG = RIGHT.replace("return 2", "return 3")
 SOURCES = {"right": RIGHT, "wrong": WRONG}
 OF_AN_EGG = {"given": RIGHT, "name": "Egg", "seed": 1, "whole": False}
 LEGLESS = {"target": {"function": "hatch"}, **OF_AN_EGG}
-SLOW = "a busy machine (try again) or an endless loop?"
+SLOW = "a busy machine (try again), slow code or an endless loop?"
 LEGS = "def test_legs(hatch): assert hatch().legs() == 2\n"
 ENDLESS = "import time\ndef test_legs(hatch):\n    while True: time.sleep(1)"
 Trials = Mapping[str, Trial]

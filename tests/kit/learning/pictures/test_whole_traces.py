@@ -221,7 +221,7 @@ def test_code_that_raises(one: One) -> None:
     "code, said",
     [
         (GIVES_NONE, "concat_heads(...) returned None: is a `return` missing?"),
-        (LOOPS, ": a busy machine (try again) or an endless loop?"),
+        (LOOPS, ": a busy machine (try again), slow code or an endless loop?"),
         (b"def concat(x): ...", "does not define concat_heads"),
         (b"def concat_heads(x:", "concat_heads.py cannot be imported. SyntaxError"),
     ],
