@@ -186,7 +186,9 @@ class _There:
         if turned is None:
             line = self._line(self.reached[-1])
             names = listed([value.name for value in self.reached])
-            return f"Your {code} gets {names} right{line}", ""
+            if len(self.reached) > 1:  # of one size they may be exchanged: that shows only later
+                return f"Your {code} makes {names}{line}", ""
+            return f"Your {code} gets {names} right{self._filled(self.reached[0])}{line}", ""
         value, order = turned
         right = f"Your {code} gets {value.name} right{self._line(value)}, with the axes in "
         return f"{right}the order ({', '.join(order)})", f", not ({', '.join(value.axes)})"
@@ -271,6 +273,14 @@ class _There:
         line = _in_brackets(made.where) if made is not None else ""
         times = f"Your numbers are {known.factor:.3g} times these{line}."
         return _told(value.name, f"{so_far} {value.shown}. {times}")
+
+    def _filled(self, value: Right) -> str:
+        """Which number stands where a value has -inf, if it is another one."""
+        known, hidden = self.found[value.name], numpy.isneginf(value.array)
+        made = self._made[known.place].array if known is not None else value.array
+        if not hidden.any() or made.shape != value.array.shape or numpy.isneginf(made[hidden]).all():
+            return ""
+        return f", with {made[hidden].max():.3g} in place of -inf"
 
     def _line(self, value: Right) -> str:
         """Where a value is made."""

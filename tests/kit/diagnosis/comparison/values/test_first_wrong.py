@@ -20,12 +20,12 @@ def right(name: str, array: Any) -> Right:
 
 
 WAY = [[right("query", Q), right("key", K)], [right("scores", SCORES)], [right("output", OUT)]]
-GETS = "Your forward gets "
+GETS, MAKES = "Your forward gets ", "Your forward makes "
 NEXT = "None of its tensors equals what comes next: "
 TOLD: dict[str, tuple[list[Any], str | None]] = {
     "the scores are wrong": (
         [Q, K, WRONG],
-        f"{GETS}the query and the key right (f.py, line 1). {NEXT}the scores (B, T, D).",
+        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
     ),
     "one of two is wrong": ([Q, WRONG], f"{GETS}the query right (f.py, line 0). {NEXT}the key"),
     "another beside it was wrong": (
@@ -43,21 +43,21 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     "a factor": (
         [Q, K, 3 * SCORES],
         (
-            f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores "
+            f"{MAKES}the query and the key (f.py, line 1). What comes next: the scores "
             "(B, T, D). Your numbers are 3 times these (f.py, line 2)."
         ),
     ),
     "a factor, and copies": (
         [Q, K, 3 * SCORES, 3 * SCORES],
         (
-            f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores "
+            f"{MAKES}the query and the key (f.py, line 1). What comes next: the scores "
             "(B, T, D). Your numbers are 3 times these (f.py, line 2)."
         ),
     ),
     "a factor that comes later than the author's": (
         [Q, K, 3 * SCORES, OUT / 2],
         (
-            f"{GETS}the query and the key right (f.py, line 1). After that: the output (B, T, D). "
+            f"{MAKES}the query and the key (f.py, line 1). After that: the output (B, T, D). "
             "Your numbers are 0.5 times these (f.py, line 3)."
         ),
     ),
@@ -71,7 +71,7 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     "the next is there in other places": (
         [Q, K, SCORES.reshape(2, 4, 3).transpose(0, 2, 1)],
         (
-            f"{GETS}the query and the key right (f.py, line 1), but not the scores (B, T, D). In "
+            f"{MAKES}the query and the key (f.py, line 1), but not the scores (B, T, D). In "
             "f.py, line 2, your tensor holds exactly the right numbers, each one once, but in "
             "other places."
         ),
@@ -92,11 +92,11 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     ),
     "what relates to the next was made before": (
         [numpy.where(SCORES > 0, SCORES, 0), Q, K],
-        f"{GETS}the query and the key right (f.py, line 2). {NEXT}the scores (B, T, D).",
+        f"{MAKES}the query and the key (f.py, line 2). {NEXT}the scores (B, T, D).",
     ),
     "a tensor of zeros": (
         [Q, K, numpy.zeros_like(SCORES)],
-        f"{GETS}the query and the key right (f.py, line 1). {NEXT}the scores (B, T, D).",
+        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
     ),
     "nothing is right": (
         [WRONG],
@@ -119,14 +119,14 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     "a multiple of the next, then something else": (
         [Q, K, SCORES * 2, SCORES[..., ::-1]],
         (
-            f"{GETS}the query and the key right (f.py, line 1), but not the scores (B, T, D). In "
+            f"{MAKES}the query and the key (f.py, line 1), but not the scores (B, T, D). In "
             "f.py, line 3, your tensor is the right one with D reversed."
         ),
     ),
     "what was right is put in another order": (
         [Q, K, K[:, ::-1], WRONG],
         (
-            f"{GETS}the query and the key right (f.py, line 1). In f.py, line 2, it makes another "
+            f"{MAKES}the query and the key (f.py, line 1). In f.py, line 2, it makes another "
             "tensor of the key (B, T, D): your tensor is the right one with T reversed."
         ),
     ),
@@ -139,23 +139,23 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     ),
     "what is right is scaled, which may be right": (
         [Q, Q / 2, K, WRONG],
-        f"{GETS}the query and the key right (f.py, line 2). {NEXT}the scores (B, T, D).",
+        f"{MAKES}the query and the key (f.py, line 2). {NEXT}the scores (B, T, D).",
     ),
     "a mean of what is right begins with it, as under a causal mask": (
         [Q, K, K.cumsum(1) / numpy.arange(1, 4)[:, None], WRONG],
-        f"{GETS}the query and the key right (f.py, line 1). {NEXT}the scores (B, T, D).",
+        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
     ),
     "nearly a multiple of the next": (
         [Q, K, SCORES * 1.002],
         (
-            f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores (B, T, "
+            f"{MAKES}the query and the key (f.py, line 1). What comes next: the scores (B, T, "
             "D). In f.py, line 2, your numbers are nearly these, but differ by up to 0.00"
         ),
     ),
     "nearly the next, and copies": (
         [Q, K, SCORES + 0.002 * SCORES**2, SCORES + 0.002 * SCORES**2],
         (
-            f"{GETS}the query and the key right (f.py, line 1). What comes next: the scores (B, T, "
+            f"{MAKES}the query and the key (f.py, line 1). What comes next: the scores (B, T, "
             "D). In f.py, line 2, your numbers are nearly these, but differ by up to 0.0"
         ),
     ),
@@ -188,6 +188,19 @@ def test_a_large_negative_number_is_minus_infinity_only_where_that_is_due(
     found = first_wrong(way, [Made(each, "f.py, line 1") for each in (Q, K, tensor)], "forward")
     assert found is not None
     assert f"is expected, your tensor holds {shown}. All other numbers are right." in found.text
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(-1e9, ", with -1e+09 in place of -inf"), (-numpy.inf, "")]
+)
+def test_another_number_in_place_of_minus_infinity_is_not_called_right(
+    number: float, said: str
+) -> None:
+    way = [WAY[0], [right("masked scores", numpy.where(SCORES > 0, SCORES, -numpy.inf))], WAY[2]]
+    made = [Q, K, numpy.where(SCORES > 0, SCORES, number), WRONG]
+    found = first_wrong(way, [Made(each, "f.py, line 1") for each in made], "forward")
+    assert found is not None
+    assert found.text.startswith(f"{GETS}the masked scores right{said} (f.py, line 1). {NEXT}")
 
 
 def test_how_a_tensor_of_an_unknown_line_relates_is_a_sentence_of_its_own() -> None:

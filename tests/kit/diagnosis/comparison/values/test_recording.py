@@ -21,7 +21,7 @@ NEXT = "None of its tensors equals what comes next: "
 TOLD = {
     "mask_renormalised": f"gets the scaled scores right \\(.*, line 37\\). {NEXT}the masked scores",
     "keys_interleaved": "^Your result is right only at the first position of .*; all others have "
-    "wrong numbers. .*the query's heads and the value's heads right.*, but not "
+    "wrong numbers. .*makes the query's heads and the value's heads .*, but not "
     "the key's heads .* exactly the right numbers, each one once, but in other places",
     "no_grad": "",
     "two_dtypes": "^In causal_self_attention.py, line 151, your forward makes a Double tensor; its "
