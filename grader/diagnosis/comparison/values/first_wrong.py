@@ -278,7 +278,11 @@ class _There:
         """Which number stands where a value has -inf, if it is another one."""
         known, hidden = self.found[value.name], numpy.isneginf(value.array)
         made = self._made[known.place].array if known is not None else value.array
-        if not hidden.any() or made.shape != value.array.shape or numpy.isneginf(made[hidden]).all():
+        if (
+            not hidden.any()
+            or made.shape != value.array.shape
+            or numpy.isneginf(made[hidden]).all()
+        ):
             return ""
         return f", with {made[hidden].max():.3g} in place of -inf"
 

@@ -101,20 +101,31 @@ def _letters(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         return
     before, _, letters = node.value.partition("->")
     for at in range(len(letters) - 1):
-        turned = letters[:at] + letters[at + 1] + letters[at] + letters[at + 2 :]
-        new, kind = repr(f"{before}->{turned}"), "the order of the result's axes"
+        new, kind = repr(f"{before}->{_turned(letters, at)}"), "the order of the result's axes"
         yield from source.changed(node, new, "indices", kind)
+    for at in range(len(before) - 1):
+        if before[at : at + 2].isalpha():
+            new, kind = repr(f"{_turned(before, at)}->{letters}"), "the order of an operand's axes"
+            yield from source.changed(node, new, "indices", kind)
     result = letters.strip()
     known = {each for each in before if each.isalpha()}
     for letter in sorted(known - set(result)):
-        kind = "the letters of the result, which lack an axis"
+        is_alone = before.count(letter) == 1  # hardly anybody sums up an axis of one operand here
+        rule, kind = (
+            "letters" if is_alone else "indices",
+            "the letters of the result, which lack an axis",
+        )
         for at in range(len(result) + 1):
             new = repr(f"{before}->{result[:at]}{letter}{result[at:]}")
-            yield from source.changed(node, new, "indices", kind)
-        if before.count(letter) == 1:
-            for other in sorted(known - {letter}):
-                new = repr(f"{before.replace(letter, other)}->{letters}")
-                yield from source.changed(node, new, "indices", "the letters of the operands")
+            yield from source.changed(node, new, rule, kind)
+        for other in sorted(known - {letter}) if is_alone else ():
+            new = repr(f"{before.replace(letter, other)}->{letters}")
+            yield from source.changed(node, new, rule, "the letters of the operands")
+
+
+def _turned(letters: str, at: int) -> str:
+    """Letters with two neighbours exchanged."""
+    return letters[:at] + letters[at + 1] + letters[at] + letters[at + 2 :]
 
 
 def _name(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
