@@ -10,6 +10,7 @@ from typing import Any
 
 from grader.run.failures import AnswerError, LoadError, last_frame, strings, told
 from grader.run.sources import defined_elsewhere, place_of
+from grader.run.traceback_words import NO_MODULE
 from grader.run.worker.loader import FOREIGN
 from grader.run.worker.wire import Frame
 from grader.types.course import Course, Stage
@@ -17,6 +18,7 @@ from grader.types.submission import IS_A_LINK, Submission
 from grader.types.text import listed, safe
 
 _FEW_NAMES = 3
+_NO_MODULE_NAMED = re.compile(r"No module named '(\w+)'$")
 _RUNS = re.compile(r"^[ \t]*%run\b", re.MULTILINE)
 
 
@@ -80,7 +82,13 @@ def import_error(error: Any, stage: Stage, submission: Submission) -> LoadError:
     is_circular = "partially initialized module" in str(error.get("message"))
     is_another = submission.is_folder and file != where and file in submission.files
     because = f" because of {safe(file)}" if is_another and not is_circular else ""
-    return LoadError(f"{where} cannot be imported{because}. {told(error)}")
+    said = told(error)
+    missing = _NO_MODULE_NAMED.match(str(error.get("message")))
+    own = [name.removesuffix(".py") for name in submission.files]
+    close = difflib.get_close_matches(missing[1], own, n=1, cutoff=0.7) if missing else []
+    if close:
+        said = said.replace(NO_MODULE, f"\n  Your file is called {safe(close[0])}.py.")
+    return LoadError(f"{where} cannot be imported{because}. {said}")
 
 
 def _where(stage: Stage, submission: Submission) -> str:

@@ -11,7 +11,7 @@ _FRAMES_CAP = 12
 _NAME_CAP = 100  # characters of the name of an exception's class
 _LINE_CAP = 200  # characters of a line of code
 _REPEATED = "\n    ... and again from there, over and over"
-_NO_MODULE = (
+NO_MODULE = (
     "\n  It is neither graded with your code nor installed here: write your code without it."
 )
 _LOCKED = "\n  Graded code cannot use programs, the network or data files: write it without them."
@@ -64,5 +64,5 @@ def _advice(error: Mapping[str, Any]) -> str:
     kinds = [error.get("type"), *(bases if isinstance(bases, list) else [])]
     if "ModuleNotFoundError" in kinds:
         is_own = str(error.get("message")).startswith("No module named 'exercises")
-        return "" if is_own else _NO_MODULE
+        return "" if is_own else NO_MODULE
     return _LOCKED if any(kind in kinds for kind in _OF_THE_LOCK) else ""

@@ -100,6 +100,15 @@ def test_without_a_similar_name_the_definitions_of_the_file_are_listed() -> None
     assert said == "fold.py does not define fold: nothing is in it; did you save it?"
 
 
+def test_a_module_that_is_nearly_called_like_a_file_of_the_submission_is_that_file() -> None:
+    error = {"type": "ModuleNotFoundError", "message": "No module named 'wing'"}
+    files = Submission("n", {"fold.py": b"from wing import x", "wings.py": b"x = 1"})
+    said = str(import_error(error, STAGE, files))
+    assert said.endswith("No module named 'wing'\n  Your file is called wings.py.")
+    said = str(import_error(error, STAGE, Submission("n", {"fold.py": b"from wing import x"})))
+    assert said.endswith("write your code without it.")
+
+
 def test_a_definition_in_another_file_is_named() -> None:
     files = {"fold.py": b"x = 1", "a.txt": b"def fold(): ...", "wings.py": b"def fold(): ..."}
     said = missing_name("fold", {}, STAGE, Submission("n", files))
