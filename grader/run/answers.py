@@ -156,6 +156,12 @@ class WorkerAnswers(Answers):
         """Whether the import failed or an entry point is missing."""
         return self._load_error is not None or bool(self._absent)
 
+    @property
+    def raised_at_import(self) -> int:
+        """How many statements of the cells raised an exception when they were run."""
+        cells = self._imported.reply.get("cells") if self._imported is not None else None
+        return len(cells) if isinstance(cells, list) else 0
+
     def abort(self) -> None:
         """End the running call, and start no other case. Called from another thread."""
         self._aborted = True

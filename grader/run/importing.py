@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.run.failures import AnswerError, LoadError, last_frame, strings, told
-from grader.run.sources import defined_elsewhere, place_of
+from grader.run.sources import defined_elsewhere, place_of, stage_sources
 from grader.run.traceback_words import NO_MODULE
 from grader.run.worker.loader import FOREIGN
 from grader.run.worker.wire import Frame
@@ -139,7 +139,8 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
         return f"{name} is not defined: a cell of the notebook fails. {told(first)}"
     where = _where(stage, submission)
     if name in others:
-        return f"{name} in {where} is neither a function nor a class"
+        replaced = _replaced(name, stage, submission)
+        return f"{name} in {where} is neither a function nor a class{replaced}"
     hint = f"; it defines {safe(close[0])}: rename it" if close else ""
     hint = hint or _unreached(name, stage, submission)
     # In a kernel, the learner is working on the cell that ran last; in a file, the first may have
@@ -148,6 +149,17 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     blamed = cells[-1:] if is_last else cells[:1]
     fails = "".join(f"\n  And a cell of it fails: {told(cell)}" for cell in blamed)
     return f"{where} does not define {name}{hint}{fails}"
+
+
+def _replaced(name: str, stage: Stage, submission: Submission) -> str:
+    """Which line gives the name another value; "" if none is found."""
+    gives = re.compile(rf"^[ \t]*(?:\w+, *)*{name}(?:, *\w+)* *=(?!=)", re.MULTILINE)
+    for file, text in stage_sources(submission, stage):
+        found = list(gives.finditer(text))
+        if found:
+            line = text.count("\n", 0, found[-1].start()) + 1
+            return f": {safe(file)}, line {line}, gives it another value"
+    return ""
 
 
 def _unreached(name: str, stage: Stage, submission: Submission) -> str:

@@ -34,7 +34,8 @@ _IMPORTS = re.compile(
 )
 _UNLOADED = re.compile(
     r"There is no file |[^\n]* "
-    r"(cannot be imported(?: because of \w+\.py)?\.|is not defined: a cell of |does not define )"
+    r"(cannot be imported(?: because of \w+\.py)?\.|is not defined: a cell of |does not define "
+    r"|is neither a function nor a class)"
 )
 _WARNING = re.compile(r"(.*, line \d+: )?\w*Warning: ")  # as the worker writes one
 

@@ -70,6 +70,7 @@ class Candidates(Cancellable):
         for fact in facts.cases:
             if fact.case.check not in cause and fact.ending in _FAILED:
                 self._others.setdefault(fact.case.check, []).append(fact.case)
+        self._raised: int | None = None  # statements of the cells that fail, unedited
         self._worker: Worker | None = None
 
     def has_time(self) -> bool:
@@ -86,8 +87,11 @@ class Candidates(Cancellable):
         source = own if own in self._sources else next(iter(self._sources))
         no_edit = Edit(source, (), "", "", 0, 0, 0.0)
         # Much depends on this look, so it may take as long as all others, in a worker of its own.
+        self._raised = None
         with closing(self._answers(no_edit, Budget(self._budget.left / 2))) as answers:
-            return self._passes(answers, [fact.case for fact in self._first])
+            passes = self._passes(answers, [fact.case for fact in self._first])
+            self._raised = answers.raised_at_import
+            return passes
 
     @property
     def first(self) -> Sequence[CaseFact]:
@@ -183,7 +187,10 @@ class Candidates(Cancellable):
         return replace(submission, cells=tuple(cells))
 
     def _passes(self, answers: WorkerAnswers, cases: Sequence[Case]) -> bool:
+        """Whether all pass; an edit that only makes a cell fail is none."""
         facts = self._reruns.facts(answers, cases)
+        if self._raised is not None and answers.raised_at_import > self._raised:
+            return False
         return all(fact.ending in FINE for fact in facts) and not answers.forbidden
 
 

@@ -92,6 +92,17 @@ def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
     assert missing_name("fold", {}, STAGE, file) == said.replace("the notebook", STAGE.file_name)
 
 
+@pytest.mark.parametrize("line", ["fold = fold(1)", "    x, fold = 1, 2", "fold=3"])
+def test_a_line_that_gives_the_name_another_value_is_named(line: str) -> None:
+    cells = ("def fold(x): ...", f"fold == 1\n{line}", "folds = 1")
+    said = missing_name("fold", {"others": ["fold"]}, STAGE, Submission("n", {}, cells=cells))
+    assert said == (
+        "fold in the notebook is neither a function nor a class: code cell 2, line 2, gives it "
+        "another value"
+    )
+    assert is_unloaded(said)
+
+
 def test_without_a_similar_name_the_definitions_of_the_file_are_listed() -> None:
     file = Submission("n", {"fold.py": b"class Wing: ...\ndef turn(x): ..."})
     said = missing_name("fold", {}, STAGE, file)

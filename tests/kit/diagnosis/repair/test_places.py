@@ -59,6 +59,11 @@ SUBMISSIONS = {
         "latin",
         {"a.py": b"", STAGE.file_name: f"{RIGHT}name = 'caf\xe9'\n".encode("latin-1")},
     ),
+    "overwritten": Submission(
+        "overwritten",
+        {},
+        cells=(RIGHT, "import torch\nx = torch.ones(1, 2, 4)\nsplit_heads = split_heads(x, 2)"),
+    ),
     "loops": Submission("loops", {STAGE.file_name: LOOPS.encode()}),
 }
 
@@ -113,6 +118,12 @@ def test_it_points_at_the_call_that_is_too_much(
 def test_a_setting_in_another_cell_is_pointed_at(reports: dict[str, Report]) -> None:
     first = place(reports["setting"]).place.splitlines()[0]
     assert first == "code cell 2, line 1: this call of set_default_device, which is not needed"
+
+
+def test_an_edit_that_only_makes_a_cell_fail_repairs_nothing(reports: dict[str, Report]) -> None:
+    [cause] = reports["overwritten"].stages[0].causes
+    found = cause.show.diagnosis
+    assert found is None or "statement, which is not needed" in found.place
 
 
 def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Report]) -> None:
