@@ -158,7 +158,8 @@ def _replaced(name: str, stage: Stage, submission: Submission) -> str:
         found = list(gives.finditer(text))
         if found:
             line = text.count("\n", 0, found[-1].start()) + 1
-            return f": {safe(file)}, line {line}, gives it another value"
+            code = safe(text.split("\n")[line - 1].strip()[:200])
+            return f": a line gives it another value\n  {safe(file)}, line {line}\n    {code}"
     return ""
 
 

@@ -97,8 +97,8 @@ def test_a_line_that_gives_the_name_another_value_is_named(line: str) -> None:
     cells = ("def fold(x): ...", f"fold == 1\n{line}", "folds = 1")
     said = missing_name("fold", {"others": ["fold"]}, STAGE, Submission("n", {}, cells=cells))
     assert said == (
-        "fold in the notebook is neither a function nor a class: code cell 2, line 2, gives it "
-        "another value"
+        "fold in the notebook is neither a function nor a class: a line gives it another value\n"
+        f"  code cell 2, line 2\n    {line.strip()}"
     )
     assert is_unloaded(said)
 
