@@ -129,8 +129,10 @@ def _turned(letters: str, at: int) -> str:
 
 
 def _name(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`x` as `y`, another name of the function"""
-    parent = source.parents[node]
+    """`x` as `self.x`, or as `y`, another name of the function"""
+    parent, own = source.parents[node], f"self.{node.id}"
+    if node.id not in scope.names and own in itertools.chain(*scope.attributes):
+        yield from source.changed(node, own, "unbound", "this name without self")
     if isinstance(parent, ast.Call) and parent.func is node:
         return
     if node.id not in scope.names or node.id == "self":
@@ -143,8 +145,10 @@ def _name(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 
 def _attribute(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`x.T` as `x.transpose(-2, -1)`, `x.data` as `x`, `self.x` as `self.y`"""
+    """`x.T` as `x.transpose(-2, -1)`, `x.data` as `x`, `self.x` as `self.y`, `x.y` as `y`"""
     code = source.tight(node.value)
+    if node.attr in scope.params:
+        yield from source.changed(node, node.attr, "attribute", "this attribute")
     if node.attr in ("T", "H"):
         kind = f"this .{node.attr}, which reverses all axes"
         for axes in ("-2, -1", "1, 2"):

@@ -195,6 +195,20 @@ def test_then_comes_what_the_line_of_an_exception_reads() -> None:
     assert place("y = x.sum(1)") < place("z = x.sum(1)")
 
 
+def test_a_name_may_lack_self_and_an_attribute_may_be_a_parameter() -> None:
+    source = (
+        "class f:\n"
+        "    def __init__(self, n):\n"
+        "        self.n, self.w = n, Linear(n)\n"
+        "    def forward(self, x, size):\n"
+        "        return w(x).view(n, x.size)\n"
+    )
+    found = edits_of(source)
+    unbound = {edit.parts[0][2] for edit in found if edit.rule == "unbound"}
+    assert unbound == {"self.n", "self.w"}
+    assert "size" in {edit.parts[0][2] for edit in found if edit.rule == "attribute"}
+
+
 def test_a_layer_is_never_tried_as_a_size() -> None:
     source = (
         "class f:\n"
