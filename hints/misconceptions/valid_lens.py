@@ -313,6 +313,18 @@ class OneTooMany(_Base):
 
 
 @misconception(
+    "lens_one_too_many_of_none",
+    replaces="ValidLensAttention",
+    says="You let one key too many through. Keys are counted from 0: for length 3, keys 0, 1 and "
+    "2 are valid, and for length 0 none is.",
+    hint=4,
+)
+class OneTooManyOfNone(OneTooMany):
+    def masked(self, scores: Tensor, valid: Tensor, ends: Tensor) -> Tensor:
+        return super().masked(scores, valid, ends + 1)  # no row is empty
+
+
+@misconception(
     "lens_inverted",
     replaces="ValidLensAttention",
     says="You block the valid keys and show the others.",
