@@ -48,9 +48,10 @@ _OTHER_KINDS = {
     b"http": "a link",
     b"[internetshortcut]": "a link",
     b"version https://git-lfs": "Git LFS's pointer to it",
-    b"import ": "Python code: its name must end with .py",
-    b"from ": "Python code: its name must end with .py",
-    b"def ": "Python code: its name must end with .py",
+    **dict.fromkeys(
+        (b"import ", b"from ", b"def ", b"#!/", b"# -*-", b"# %%", b"# in[", b'"""', b"%load_ext "),
+        "Python code: its name must end with .py",
+    ),
 }
 # Signs of an exported notebook: Jupyter's, VS Code's, Databricks' and Colab's, and the calls in an
 # assignment's notebook.

@@ -471,6 +471,10 @@ OWN = ": submit the notebook's own file"
             "is not a notebook but Python code: its name must end with .py",
         ),
         (
+            b"#!/usr/bin/env python\n# In[1]:\ndef f(): ...",
+            "is not a notebook but Python code: its name must end with .py",
+        ),
+        (
             notebook(code("x = 1"))[:-5],
             "is not a complete notebook: its end is missing, so save and submit it again",
         ),
