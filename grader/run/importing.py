@@ -152,14 +152,14 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
 
 
 def _replaced(name: str, stage: Stage, submission: Submission) -> str:
-    """Which line gives the name another value; "" if none is found."""
+    """Which line sets the name to a value; "" if none is found."""
     gives = re.compile(rf"^[ \t]*(?:\w+, *)*{name}(?:, *\w+)* *=(?!=)", re.MULTILINE)
     for file, text in stage_sources(submission, stage):
         found = list(gives.finditer(text))
         if found:
             line = text.count("\n", 0, found[-1].start()) + 1
             code = safe(text.split("\n")[line - 1].strip()[:200])
-            return f": a line gives it another value\n  {safe(file)}, line {line}\n    {code}"
+            return f": this line sets it\n  {safe(file)}, line {line}\n    {code}"
     return ""
 
 

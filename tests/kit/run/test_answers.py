@@ -93,11 +93,11 @@ def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["fold = fold(1)", "    x, fold = 1, 2", "fold=3"])
-def test_a_line_that_gives_the_name_another_value_is_named(line: str) -> None:
+def test_the_line_that_sets_the_name_is_shown(line: str) -> None:
     cells = ("def fold(x): ...", f"fold == 1\n{line}", "folds = 1")
     said = missing_name("fold", {"others": ["fold"]}, STAGE, Submission("n", {}, cells=cells))
     assert said == (
-        "fold in the notebook is neither a function nor a class: a line gives it another value\n"
+        "fold in the notebook is neither a function nor a class: this line sets it\n"
         f"  code cell 2, line 2\n    {line.strip()}"
     )
     assert is_unloaded(said)
