@@ -18,7 +18,7 @@ from grader.judge.verdict import judge_refused
 from grader.read.renamed import with_present_names
 from grader.run.lanes import LaneLost, can_fork
 from grader.types.course import Assignment, Course, Stage
-from grader.types.report import Report, Status
+from grader.types.report import Outcome, Report, Status
 from grader.types.submission import Submission
 
 _LOST = "The grader failed twice on this submission ({why}): set these points by hand."
@@ -55,8 +55,8 @@ class FolderClass:
         """Grade these students; calls `tell` for each one with whether the verdict is new.
 
         An unchanged submission keeps its verdict, and the time of submission if there is no other;
-        identical answers of two students are graded once. Raises KitError if the ledger cannot be
-        written, and whatever `grader` raises.
+        identical answers of two students are graded once, unless a check timed out. Raises KitError
+        if the ledger cannot be written, and whatever `grader` raises.
         """
 
         def jobs() -> Iterator[Job]:
@@ -174,9 +174,15 @@ class FolderClass:
         self.ledger.add(entry, submission, proposed=proposed)
 
     def _is_known(self, job: Job, *, proposed: bool) -> bool:
-        """Whether this version has judged the same answers; if so, adds that verdict again."""
+        """Whether this version has judged the same answers; if so, adds that verdict again.
+
+        It does not if a check timed out: the machine may have been busy with another submission.
+        """
         same = self.ledger.same(job.record.content, self.version, proposed=proposed)
         if same is None or same.report is None or same.seed != job.seed:
+            return False
+        checks = (check for stage in same.report.stages for check in stage.checks)
+        if any(check.outcome is Outcome.TIMEOUT for check in checks):
             return False
         report = keeping_removed(same.report, None, self.course)
         report = replace(report, submission=job.record.student)

@@ -23,6 +23,7 @@ from grader.classes.folder.ledger import FILE, open_ledger
 from grader.command.main import main
 from grader.engine import Engine, Request
 from tests.kit.classes.folder_class import (
+    AVERAGE,
     NO_ERROR,
     ONE_TOO_FEW,
     RIGHT,
@@ -221,6 +222,14 @@ def test_the_same_answers_are_graded_once(course: Path, submissions: Path, tmp_p
     with open_ledger(out, create=False) as ledger:
         seconds = {entry.student: entry.seconds for entry in ledger.latest()}
     assert seconds["cas"] > 0 and seconds["dan"] == 0
+
+
+def test_a_timeout_of_one_student_counts_for_no_other(course: Path, tmp_path: Path) -> None:
+    out, endless = tmp_path / "results", f"{AVERAGE}    while True: pass\n"
+    hand_in(tmp_path / "two", ann=endless, bob=endless)
+    grade_class(course, out, tmp_path / "two", "--seconds-per-submission", "1", "--jobs", "1")
+    with open_ledger(out, create=False) as ledger:
+        assert all(entry.seconds > 0 for entry in ledger.latest())
 
 
 def change_check(course: Path, old: str, new: str) -> None:
