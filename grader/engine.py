@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import itertools
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,7 @@ Verdict = Callable[["Stage", Callable[[], "StageResult"]], tuple["StageResult", 
 # What a class knows of one submission's code, because others wrote the same.
 Shared = Callable[["Course", "Request", str, "SubmissionRuns"], Verdict]
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
+_PATIENCE = 3.0  # times these seconds, at most, if other work keeps the machine busy
 VALUE_SECONDS = 1.5  # and then on the first wrong value; usually a third of this is enough
 _STUB_BELOW = "Another cell holds the stub, which replaces your code: move your code there."
 _NO_PLACE = "{slug}: looked for one small fix for {seconds:g} s and found none"
@@ -318,9 +320,9 @@ class Engine:
     ) -> Report:
         """The report with the place of its first failing stage's mistake, if it `may_place` one.
 
-        It searches for `seconds` at most, and no longer than the submission has time left. If it
-        gives up, a note says so. If it finds none, the report shows the first wrong value on the
-        way. Raises Cancelled after `cancel`.
+        It searches for `seconds` of CPU time at most, and no longer than the submission has time
+        left. If it gives up, a note says so. If it finds none, the report shows the first wrong
+        value on the way. Raises Cancelled after `cancel`.
         """
         if not self.may_place(report):
             return report
@@ -343,7 +345,7 @@ class Engine:
         )
         checks = frozenset(check.id for check in cause.checks)
         candidates = self._looking = Candidates(
-            reruns, self._reader, self._unnamed[slug], checks, Budget(min(seconds, left))
+            reruns, self._reader, self._unnamed[slug], checks, self._budget(min(seconds, left))
         )
         try:
             place, gave_up = find_place(candidates)
@@ -355,6 +357,13 @@ class Engine:
             said = _NO_PLACE.format(slug=slug, seconds=seconds)
             report = replace(report, notes=(*report.notes, said))
         return self._with_rerun(reruns, report, min(VALUE_SECONDS, left - seconds))
+
+    def _budget(self, seconds: float) -> Budget:
+        """The time for an explanation: on a busy machine it may take longer, not be poorer."""
+        interpreter = self.interpreter
+        return Budget(
+            seconds, lambda: time.process_time() + interpreter.processor_seconds(), _PATIENCE
+        )
 
     def _with_rerun(self, reruns: Reruns, report: Report, seconds: float) -> Report:
         """The report with what a rerun shows of each failing check without a diagnosis.
@@ -374,7 +383,8 @@ class Engine:
         checks = unexplained(_result_of(report, stage.slug))
         if not checks:
             return report
-        recordings = self._looking = Recordings(reruns, self._unnamed[stage.slug], Budget(seconds))
+        budget = self._budget(seconds)
+        recordings = self._looking = Recordings(reruns, self._unnamed[stage.slug], budget)
         try:
             found = recordings.diagnoses(checks, known.ways, solution)
         finally:

@@ -18,16 +18,21 @@ class Budget:
     """The time for one submission, counted from now.
 
     It counts wall time or CPU time, whichever is more; `processor` returns the CPU time that this
-    process and its workers have used so far. Nothing is interrupted: a call to a worker waits at
-    most for the time that is `left`, and this process checks between its own steps, each of which
-    has its own limit.
+    process and its workers have used so far. With more `patience` wall time counts that many times
+    less, so that a busy machine takes longer and gets as far. Nothing is interrupted: a call to a
+    worker waits at most for the time that is `left`, and this process checks between its own steps,
+    each of which has its own limit.
     """
 
     def __init__(
-        self, limit: float = math.inf, processor: Callable[[], float] = time.process_time
+        self,
+        limit: float = math.inf,
+        processor: Callable[[], float] = time.process_time,
+        patience: float = 1.0,
     ) -> None:
         self._limit = limit
         self._processor = processor
+        self._patience = patience
         self._began = time.monotonic()
         self._before = processor()
         self._looked = 0.0, self._began  # the CPU time used so far, and when that was looked up
@@ -46,7 +51,7 @@ class Budget:
         if now > looked + _RECENT:
             used = self._processor() - self._before
             self._looked = used, now
-        return max(now - self._began, used)
+        return max((now - self._began) / self._patience, used)
 
     @property
     def left(self) -> float:
