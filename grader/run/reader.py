@@ -75,7 +75,8 @@ class Reader:
 class SourceReader:
     """Examines the source of one submission while its budget lasts.
 
-    After one look times out, no other look starts.
+    After one look times out, no other look starts. `unsearched` are the slugs of stages whose
+    source takes too long to search for forbidden calls.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class SourceReader:
         self._submission = submission
         self._known: dict[tuple[str, str], Any] = {}
         self._is_hopeless = False
+        self.unsearched: set[str] = set()
 
     def place(self, stage: Stage, target: str) -> str:
         """The lines of the body of `target`, a function or "Class.method", in words; "" if unknown.
@@ -120,6 +122,8 @@ class SourceReader:
             "is_notebook": self._submission.cells is not None,
         }
         found = self.look("calls", stage.slug, about)
+        if found is None and not self._budget.is_spent:
+            self.unsearched.add(stage.slug)
         return tuple(ForbiddenCall(call["name"], frames_told(call)) for call in found or ())
 
     def names(self, cells: Sequence[str]) -> list[Names] | None:

@@ -30,6 +30,10 @@ _SPENT = (
     "this submission used up its {seconds:g} seconds (submission_seconds in course.toml), so the "
     "checks that were left have timed out"
 )
+_UNSEARCHED = (
+    "{slug}: this source takes too long to search: a forbidden call that no check reaches may be "
+    "in it"
+)
 
 
 @dataclass(eq=False)
@@ -148,6 +152,7 @@ class SubmissionRuns:
     def notes(self) -> Iterator[str]:
         """Notes for the report on how the submission was run."""
         yield from self._parts.notes
+        yield from (_UNSEARCHED.format(slug=slug) for slug in sorted(self.source.unsearched))
         if self.budget.is_spent:
             yield _SPENT.format(seconds=self._course.limits.submission_seconds)
 

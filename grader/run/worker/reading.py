@@ -124,19 +124,22 @@ def forbidden_calls(
     others: set[str],
     forbidden: Sequence[str],
     is_notebook: bool,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any]] | None:
     """The forbidden calls that the functions and classes `own` may reach, by name.
 
     It returns the first call of each name, with its line. Code that only tries things out, as a
     cell or an `if __name__ == "__main__":` does, is not reached, and a name in a comment, a string
     or an annotation is not a call. It does not enter the functions `others`, which belong to other
-    stages. It misses indirect calls; the watch at run time notices those.
+    stages. It misses indirect calls; the watch at run time notices those. It returns None if a
+    source that has one of the names is too long.
     """
     texts = [
         (source, without_magics(text) if is_notebook and len(text) <= LARGEST else text)
         for source, text in sources
     ]
     last_parts = {name.rpartition(".")[2] for name in forbidden}
+    if any(len(text) > LARGEST and any(map(text.__contains__, last_parts)) for _, text in texts):
+        return None
     if not any(_names_one(text, last_parts) for _, text in texts):
         return []
     meanings = _Meanings(forbidden)

@@ -136,6 +136,14 @@ def test_no_forbidden_call_is_overlooked_for_want_of_time() -> None:
     assert grade(course, request).score == 0
 
 
+def test_a_source_too_long_to_search_for_forbidden_calls_is_told() -> None:
+    stage = replace(TINY.stages[0], forbidden=("numpy.convolve",))
+    code = RIGHT["moving_average.py"] + b"# Never by numpy.convolve.\n" + b"#" * (1 << 18)
+    request = Request(Submission("sly", {stage.file_name: code}), (stage,), 1)
+    notes = grade(replace(TINY, stages=(stage, *TINY.stages[1:])), request).notes
+    assert "takes too long to search: a forbidden call" in notes[-1]
+
+
 FED_BACK = {
     "course.toml": """
 schema = 1

@@ -22,7 +22,7 @@ def _paper(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "paper.tools", tools)
 
 
-def found(*sources: tuple[str, str], is_notebook: bool = False) -> list[dict[str, Any]]:
+def found(*sources: tuple[str, str], is_notebook: bool = False) -> Any:
     return forbidden_calls(
         sources, own={"wings", "Bird"}, others={"fold"}, forbidden=NAMES, is_notebook=is_notebook
     )
@@ -183,7 +183,7 @@ def test_the_cells_of_a_notebook_are_one_place() -> None:
 
 def test_a_file_larger_than_any_is_left_to_the_worker() -> None:
     source = "import paper\ndef wings(): paper.glue()\n"
-    assert names(source + "#" * (1 << 18)) == []
+    assert found(("bird.py", source + "#" * (1 << 18))) is None
 
 
 LONG = {
