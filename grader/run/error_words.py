@@ -177,6 +177,9 @@ _SHARED = dict(
 <in_place>
     x[...] = y, x += y and methods with a trailing underscore change their tensor, and this one is
     an input or a parameter: make a new one
+<one_number>
+    one plain number is needed here, not a tensor; functions of math take one number, those of torch
+    a whole tensor
 <many>
     `if`, `and`, `or` and `not` need one True or False, but this tensor holds many
 <a_layer>
@@ -272,6 +275,14 @@ must be tuple of ints,? but (?:got|found element of type) float
     <float_size>
 type must be tuple of ints,but got float
     <float_size>
+must be (?:int|tuple of ints), not float$|^slice indices must be integers
+    a whole number is needed here: / gives a float even for 8 / 2, and // does not
+only one element tensors can be converted|must be (?:Number|tuple of ints), not Tensor$
+    <one_number>
+^a Tensor with \d+ elements cannot be converted to Scalar
+    <one_number>
+^only one dimension can be inferred
+    only one size may be -1: it follows from the others
 'float' object cannot be interpreted as an integer
     <float_size>
 Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)
@@ -299,6 +310,10 @@ subscript (\w) has size (\d+) for operand (\d) .* previously seen size (\d+)
     <letter>
 expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) .* (\d+)\.\s
     along axis {2} the target has size {0} and the tensor {1}: only a size of 1 stretches
+^~ \(operator\.invert\) is only implemented
+    ~ turns True and False round; for a mask of numbers write mask == 0
+^masked_fill_?\(\) received an invalid combination
+    it is called as x.masked_fill(mask, value): a mask of True and False, and one number
 ^Subtraction, the `-` operator, with (?:a|two) bool tensor
     True and False cannot be subtracted: ~mask turns a boolean mask round, and mask == 0 does so for
     numbers, too
@@ -326,6 +341,13 @@ number of sizes provided \((\d+)\) must be greater or equal to .* tensor \((\d+)
     np.dot sums over other axes: matmul and @ take one matrix for each batch and head
 ^batch[12] must be a 3D tensor
     bmm takes tensors of three axes only; matmul and @ take any number of them
+^(?:self|mat2) must be a matrix|^vector \+ matrix @ vector|^1D tensors expected
+    mm takes two matrices, mv a matrix and a vector, dot two vectors; matmul and @ take a matrix for
+    each batch and head
+^t\(\) expects a tensor with
+    t turns a single matrix; transpose(-2, -1) swaps the last two axes of any tensor
+^Tensor must have a last dimension of size 2
+    the real and the imaginary part are the last axis: make pairs of it first, with size 2
 cannot be converted to type \S*Half without overflow
     this number does not fit into float16, whose largest is 65504
 cannot be converted to type \S*BFloat16 without overflow
@@ -343,7 +365,7 @@ on the same device
     device of your input, such as device=x.device
 CUDA error: device-side assert triggered
     an index is too large or negative; with --device cpu you see which
-^'(\w+)' object is not callable
+^'(?:torch\.)?(\w+)' object is not callable
     parentheses after a value call it, but a plain {} cannot be called
 ^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16
     no gradient passes through numpy, and it has no bfloat16: stay with tensors
@@ -355,10 +377,22 @@ CUDA error: device-side assert triggered
     <no_start>
 got an unexpected keyword argument '(\w+)'
     <unknown>
+^'(tuple|list)' object has no attribute '(?:view|reshape|transpose|permute|shape|size|dim|sum)'
+    this is a {}, as chunk and split give one, and no tensor: take one of its entries, or join them
+^'Tensor' object has no attribute '(astype|copy)'
+    {} is a method of numpy's arrays: a tensor has to(dtype) and clone()
 ^'\w+' object has no attribute '(\w+)'
     <unset>
 ^'(?:builtin_function_or_method|method|function)' object is not subscriptable
     brackets after a function or a method cannot call it: write f(0), not f[0]
+device type at start of device string: (\w+)
+    '{}' is read as a device, such as 'cpu' or 'cuda'; a dtype has no quotes: torch.float32
+^cannot assign 'torch\.\w+' as parameter
+    a parameter cannot be replaced by a tensor: change its values, with nn.init for example
+^'(dim|axis|keepdims?)' is an invalid keyword argument for (\w+)\(\)
+    this {1} is Python's own, without {0}=: torch.{1} has it
+^tuple index out of range
+    there are fewer entries: a shape has one for each axis, counted from 0
 ^Module \[(\w+)\] is missing the required "forward"
     the class {} has no method called forward: check its name, and that it is indented inside the
     class

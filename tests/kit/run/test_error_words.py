@@ -1,5 +1,6 @@
 """The plain words for exceptions are facts about what torch itself says."""
 
+import math
 import operator
 import re
 import sys
@@ -267,6 +268,38 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
         call()
     text = str(getattr(raised.value, "msg", raised.value))
     assert re.search(words, plain_words(text)), text
+
+
+@pytest.mark.parametrize(
+    "code, words",
+    [
+        ("torch.mm(X, X)", "mm takes two matrices"),
+        ("torch.mv(X, X)", "mv a matrix and a vector"),
+        ("torch.dot(X, X)", "dot two vectors"),
+        ("X.t()", r"transpose\(-2, -1\) swaps"),
+        ("X.view(2, -1, -1)", "only one size may be -1"),
+        ("X.chunk(3 / 1, -1)", "a whole number is needed here"),
+        ("X[:, : 3 / 1]", "a whole number is needed here"),
+        ("math.sqrt(X)", "one plain number .* functions of math"),
+        ("X.item()", "one plain number"),
+        ("torch.arange(torch.tensor([1, 2]))", "one plain number"),
+        ("torch.ones(torch.tensor([1, 2]))", "one plain number"),
+        ("~X", "write mask == 0"),
+        ("X.masked_fill(X == 1)", r"called as x.masked_fill\(mask, value\)"),
+        ("X.shape(0)", "a plain Size cannot be called"),
+        ("X.shape[4]", "one for each axis, counted from 0"),
+        ("X.chunk(2).transpose(1, 2)", "this is a tuple, as chunk and split give one"),
+        ("X.astype(float)", r"astype is a method of numpy's .* to\(dtype\)"),
+        ("X.to('float')", "a dtype has no quotes"),
+        ("sum(X, dim=1)", "this sum is Python's own, without dim=: torch.sum has it"),
+        ("setattr(torch.nn.Linear(1, 1), 'weight', X)", "cannot be replaced by a tensor"),
+        ("torch.view_as_complex(X)", "make pairs of it first"),
+    ],
+)
+def test_what_people_write_by_mistake_in_plain_words(code: str, words: str) -> None:
+    with pytest.raises(KINDS) as raised:
+        exec(code, {"X": X, "math": math, "torch": torch})
+    assert re.search(words, plain_words(str(raised.value), f"y = {code}")), str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -48,5 +48,5 @@ def test_plain_words_stand_in_for_torchs_list_of_signatures() -> None:
     message = "masked_fill() received an invalid combination of arguments - got ({}, float)"
     known = told({"type": "TypeError", "message": message.format("bool") + signatures})
     assert "Tensor value" not in known and "mask == 0 compares each number" in known
-    unknown = told({"type": "TypeError", "message": message.format("str") + signatures})
+    unknown = told({"type": "TypeError", "message": "where" + message[11:] + signatures})
     assert "Tensor value" in unknown
