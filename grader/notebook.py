@@ -142,7 +142,7 @@ class Session:
         self._is_left_out = True
         slugs = line.split()
         if len(slugs) != 1:
-            _display(_line("Name the stage that the cell is for, as in: %%grade STAGE"))
+            _display(_line("The cell was not run. Name its stage, as in: %%grade STAGE"))
             return
         answer = self._verdict(slugs, graded=number)
         if "error" in answer:
@@ -232,7 +232,9 @@ class Session:
             shown.update(_shown(answer["html"], answer["text"]), raw=True)
         else:
             problem = answer.get("error") or answer["ended"]
-            shown.update(_line(f"grade: {problem}"), raw=True)
+            is_left_out = "error" in answer and request.get("graded") is not None
+            left_out = " (The cell was not run.)" if is_left_out else ""
+            shown.update(_line(f"grade: {problem}{left_out}"), raw=True)
         return answer
 
 

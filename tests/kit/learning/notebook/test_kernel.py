@@ -350,9 +350,11 @@ def test_a_cell_that_would_end_the_kernel_is_graded_and_not_run(warm_tiny: Kerne
 
 
 def test_a_stage_that_is_not_named_or_not_there_is_one_line(warm: Kernel) -> None:
-    assert "did you mean &#x27;split_heads&#x27;?" in warm.html("%%grade split_head\nx = 1")
-    assert "Name the stage" in warm.html("%%grade\nx = 1")
-    assert "did you mean" in warm.html('grade_here("split_head")')
+    html = warm.html("%%grade split_head\nx = 1")
+    assert "did you mean &#x27;split_heads&#x27;? (The cell was not run.)" in html
+    assert "The cell was not run. Name its stage" in warm.html("%%grade\nx = 1")
+    html = warm.html('grade_here("split_head")')
+    assert "did you mean" in html and "was not run" not in html
 
 
 def test_a_function_stands_for_the_stage_of_its_name(warm: Kernel) -> None:
