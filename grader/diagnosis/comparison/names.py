@@ -135,7 +135,10 @@ class _Levels:
     def _is_whole(self, id: str) -> bool:
         """Whether it explains every ordinary wrong answer, and there is at least one."""
         deviating = self._explanations.deviating[self._by_id[id].replaces]
-        ordinary = sum(self._explanations.found[id][case].ordinary for case in deviating)
+        tallies = [self._explanations.found[id][case] for case in deviating]
+        if self._explanations.everywhere(id) is None and not any(t.returned for t in tallies):
+            return False  # two mistakes may well end in the same exception
+        ordinary = sum(tally.ordinary for tally in tallies)
         return ordinary > 0 and ordinary == sum(tally.ordinary for tally in deviating.values())
 
     def _is_covered(self, entry: str) -> bool:

@@ -249,6 +249,9 @@ class WrongAnswer:
             return "The gradient" if count == 1 else f"The {_ordinal(place)} gradient"
         if _is_nested(step.solution.value):
             return f"The {_ordinal(place)} of the {count} tensors that you return"
+        held, right = step.learner.value, step.solution.value
+        if isinstance(held, (list, tuple, dict)) and not isinstance(right, (list, tuple, dict)):
+            return f"The tensor in the {type(held).__name__} that you return"
         return "Your result" if count == 1 else f"The {_ordinal(place)} of your results"
 
     def _arguments(self, step: Step) -> dict[str, Any]:

@@ -603,6 +603,20 @@ def test_beside_an_unknown_mistake_an_exception_alone_gives_no_name() -> None:
     assert names({"share": raises_or_adds}, checks, known(raises)) == {}
 
 
+def test_an_exception_alone_names_no_mistake_that_answers_otherwise_elsewhere() -> None:
+    def raising(of_zero: float) -> Function:
+        def raises(x: Tensor, n: int) -> Tensor:
+            if n >= 7:
+                raise RuntimeError("3 and 2")
+            return share(x, n) if n else x + of_zero
+
+        return raises
+
+    checks = {"seven": [values(7)], "zero": [any_error]}
+    assert names({"share": raising(1)}, checks, known(raising(2))) == {}
+    assert set(names({"share": raising(1)}, checks, known(raising(1)))) == set(checks)
+
+
 def test_what_follows_after_the_suspect_raised_is_still_compared() -> None:
     def twice(submission: Any) -> None:
         for n in (0, 2):

@@ -98,6 +98,14 @@ def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted() -> Non
     assert found.text == "Your result is the right one plus 2, at every position."
 
 
+def test_a_tuple_that_holds_the_tensor_is_not_called_the_result() -> None:
+    learner = {"share": lambda x, n: (2 * share(x, n), n)}
+    [found] = diagnose(
+        recorded(learner, {"values": CHECKS["values"]}), Known(), SOLUTION.__getitem__
+    ).values()
+    assert found.text.startswith("The tensor in the tuple that you return is the right one")
+
+
 def test_plain_numbers_are_compared_over_all_cases() -> None:
     def total(n: int) -> Check:
         def check(submission: Any) -> None:
