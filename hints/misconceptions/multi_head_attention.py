@@ -353,7 +353,7 @@ class ReluProjections(Attention):
     replaces="MultiHeadAttention",
     says="You make d_k heads of num_heads features each: the two numbers are exchanged. "
     "split_heads takes the number of heads, and finds d_k itself.",
-    hint=1,
+    hint=7,
 )
 class HeadsAndSizeExchanged(Attention):
     def split(self, x: Tensor) -> Tensor:
@@ -660,7 +660,7 @@ class OutputOnlyNoBiases(OutputOnly, BiasNever):
     replaces="MultiHeadAttention",
     says="You divide the weights by sqrt(d_model), after the softmax, as a widely copied vision "
     "transformer does. Scale the scores instead, before the softmax, and by sqrt(d_k).",
-    hint=4,
+    hint=5,
 )
 class ScaledAfterSoftmaxByWidth(Attention):
     def scale(self) -> float:
