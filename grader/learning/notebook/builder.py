@@ -176,8 +176,9 @@ def _as_markdown(lines: Sequence[str]) -> Iterator[str]:
 
 def _opening(course: Course) -> str:
     first = course.stages[0].slug
-    text = filled(__package__, "templates/course.md", title=harmless(course.title), first=first)
-    return text.rstrip()
+    exam = ", unless this is an exam" if any(stage.is_exam for stage in course.stages) else ""
+    values = {"title": harmless(course.title), "first": first, "exam": exam}
+    return filled(__package__, "templates/course.md", **values).rstrip()
 
 
 def _teaching(stage: Stage, stub: str, *, details: bool) -> str:

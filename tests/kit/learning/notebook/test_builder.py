@@ -50,6 +50,12 @@ def test_every_stage_has_its_text_questions_a_graded_cell_and_an_empty_one() -> 
     assert cell(data, "start") == "%load_ext grader"
 
 
+def test_an_exams_notebook_promises_no_hints() -> None:
+    exam = replace(TINY, stages=tuple(replace(stage, is_exam=True) for stage in TINY.stages))
+    for course, end in ((TINY, "."), (exam, ", unless this is an exam.")):
+        assert f"hints to open when\n   you are stuck{end}" in cell(built(course), "title")
+
+
 def test_the_code_has_neither_the_text_again_nor_imports_from_other_stages() -> None:
     code = cell(built(COURSE), "multi_head_attention-code")
     assert "Your five stages become" not in code
