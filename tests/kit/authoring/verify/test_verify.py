@@ -957,6 +957,15 @@ def test_the_screen_begins_its_summary_with_what_is_wrong(
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 
+def test_outside_of_all_courses_it_says_which_one_it_proves(
+    course: Course, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADE_COURSE", str(course.root))
+    monkeypatch.chdir("/")
+    code, _, errors = say("verify", "smooth")
+    assert code == 0 and f"so this proves the one in {course.root}; to prove" in errors
+
+
 def test_plain_and_json_say_the_same(course: Course, say: Say) -> None:
     words = ("verify", "roughness", "--course", str(course.root))
     code, shown, _ = say(*words, "--plain")
