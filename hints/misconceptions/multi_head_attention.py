@@ -383,6 +383,19 @@ class ScoresClamped(Attention):
 
 
 @misconception(
+    "mha_minus_inf_after_softmax",
+    replaces="MultiHeadAttention",
+    says="You put -inf into the weights, after the softmax. It belongs in the scores, before the "
+    "softmax, which turns it into a weight of 0.",
+    hint=5,
+)
+class MinusInfAfterSoftmax(Attention):
+    def attend(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        weights = torch.softmax(scores, dim=-1)
+        return weights if mask is None else weights.masked_fill(mask == 0, -torch.inf)
+
+
+@misconception(
     "mha_mask_remembered",
     replaces="MultiHeadAttention",
     says="You keep the mask in the module and use it again when the next call brings none. Each "

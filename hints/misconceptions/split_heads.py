@@ -106,6 +106,18 @@ def split_folded_batch(x: Tensor, num_heads: int) -> Tensor:
 
 
 @misconception(
+    "split_folded_by_view",
+    replaces="split_heads",
+    says="You reshape straight to [B·H, T, d_k], which mixes tokens between the heads and gives "
+    "the heads no axis. Cut the feature axis in two, then swap tokens and heads: [B, H, T, d_k].",
+    hint=3,
+)
+def split_folded_by_view(x: Tensor, num_heads: int) -> Tensor:
+    B, T, _ = x.shape
+    return x.reshape(B * num_heads, T, _head_width(x, num_heads))
+
+
+@misconception(
     "split_chunks_in_batch",
     replaces="split_heads",
     says="You join the heads along the batch axis, [H·B, T, d_k]. Give them an axis of their own, "
