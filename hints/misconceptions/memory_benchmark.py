@@ -139,6 +139,21 @@ def memory_sum_of_results(
 
 
 @misconception(
+    "memory_zero",
+    replaces="peak_bytes",
+    says="Your peak is always 0, as when nothing is watched while the function runs, or when you "
+    "ask torch.cuda, which counts only the memory of a GPU. On a CPU use PyTorch's profiler or a "
+    "TorchDispatchMode.",
+    hint=2,
+)
+def memory_zero(
+    attention: Attention, seq_len: int, d_model: int = 64, num_heads: int = 4, device: str = "cpu"
+) -> int:
+    attention(*_inputs(seq_len, d_model, num_heads, device))
+    return 0
+
+
+@misconception(
     "memory_at_the_end",
     replaces="peak_bytes",
     says="You count what is in use before or after the call. The big tensors exist only in "
