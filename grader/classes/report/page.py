@@ -131,9 +131,11 @@ def _in_sections(sections: Sequence[tuple[str, str, Iterable[str]]]) -> Iterator
 def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str]:
     if tally.scores:
         known = f", version {text(in_words(sorted(tally.versions)))}" if tally.versions else ""
+        unread = tally.unread.students
+        left = f", without the {unread} unreadable" if unread else ""
         yield (
-            f"<p>{count(len(tally.scores), 'submission')} graded, "
-            f"{seeds_named(tally.seeds)}{known}. Of {amount(tally.most)} points: "
+            f"<p>{count(tally.students, 'submission')} graded, "
+            f"{seeds_named(tally.seeds)}{known}. Of {amount(tally.most)} points{left}: "
             f"{spread(tally.scores)}.</p>\n"
         )
     if tally.late.students:
