@@ -431,6 +431,14 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         appended("hints/predictions/roughness.md", "nothing"),
         "hints/predictions/roughness.md:",
     ),
+    "malformed questions and a trace that cannot run": (
+        lambda c: (
+            append(c, "hints/predictions/roughness.md", "nothing"),
+            append(c, TRACE, "def trace(submission):\n    yield Stpe()\n"),
+        ),
+        "hints/predictions/roughness.md:",
+        "hints/traces/roughness.py:2: NameError: name 'Stpe' is not defined",
+    ),
     "a malformed trace": (
         appended("hints/traces/roughness.py", "raise ValueError('no')"),
         "hints/traces/roughness.py:1: ValueError: no",
