@@ -292,6 +292,9 @@ Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)
 ^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b
     the mask is a plain True or False here: `is` gives one, and so does == with None; mask == 0
     compares each number of a tensor
+^masked_fill_?\(\) received an invalid combination of arguments - got \(int\b
+    the mask is a plain whole number here: ~ makes one of a plain True or False, as a comparison
+    with None gives
 leaf Variable that requires grad is being used in an in-place operation
     <in_place>
 expected scalar type (\w+) but found (\w+)|dtype, but got:? (?:c10::)?(\w+) (?:!=|and) (?:c10::)?(

@@ -165,6 +165,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: X.masked_fill(NONE == 0, 0),
         "a plain True or False .* so does == with None",
     ),
+    "an inverted comparison with None": (
+        lambda: X.masked_fill(~int(NONE != 0), 0),
+        "plain whole number here: ~ makes one",
+    ),
     "an input in place": (lambda: X.clone().requires_grad_().fill_(0), "make a new one"),
     "a truth": (lambda: not X, "one True or False"),
     "a parameter's name": (
