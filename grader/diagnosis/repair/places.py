@@ -71,14 +71,16 @@ def place_of(edit: Edit, text: str) -> Place:
 
 
 def _marked(code: str, first: int, last: int, changed: int) -> Iterator[str]:
-    """A line of code without its indentation, and carets; where it is long, only what is marked.
+    """A line of code without its indentation, and carets; of a long one, what is marked.
 
-    A mark that is too long itself loses its beginning if `changed`, where the change ends, would
-    be out of sight.
+    As many whole words stand before that as fit. A mark that is too long itself loses its beginning
+    if `changed`, where the change ends, would be out of sight.
     """
     indent, before = len(code) - len(code.lstrip()), ""
     if last - indent > _WIDEST:
-        indent = first
+        room = max(0, _WIDEST - (last - first) - 2 * len(" ..."))
+        words = code.find(" ", first - room, first) + 1
+        indent, before = (words, "... ") if words else (first, "")
     if first + _WIDEST - 4 < changed <= last:
         last = min(changed + 1, last)
         first = indent = last - _WIDEST + 2 * len(" ...")

@@ -80,6 +80,15 @@ def test_a_long_line_is_cut_where_nothing_is_marked(before: str) -> None:
     assert code[caret.index("^") : len(caret)].startswith("x" * 56)
 
 
+def test_before_a_mark_at_the_end_of_a_long_line_stand_whole_words() -> None:
+    text = f"    def f(self, {'x, ' * 20}need=False):\n"
+    at = text.index("False")
+    found = Edit("a.py", ((at, at + 5, "True"),), "this", "default", at, at + 5, 1.0)
+    _, code, caret = place_of(found, text).where.splitlines()
+    assert code == f"    ... {'x, ' * 16}need=False):"
+    assert code[caret.index("^") : len(caret)] == "False"
+
+
 @pytest.mark.parametrize("after", ["", ".flatten(2) + z"])
 def test_what_is_changed_at_the_end_of_a_long_expression_is_shown(after: str) -> None:
     text = f"    y = {'x' * 90}.unsqueeze(2){after}\n"
