@@ -267,6 +267,10 @@ Fan in and fan out can not be computed
     <of_numpy>
 ^(sum|mean|prod|std|var)\(\) got an unexpected keyword argument 'axis'
     <of_numpy>
+^'(dim|axis|keepdims?)' is an invalid keyword argument for (\w+)\(\)
+    Python's own {1} has no {0}=: torch.{1} has it
+^(sum|max|min)\(\) got an unexpected keyword argument '(dim|keepdim)'
+    Python's own {0} has no {1}=: torch.{0} has it
 ^(\w+)\(\): argument 'dim' .*must be int, not NoneType
     <of_numpy>
 'NoneType'|- got \([^()]*\bNoneType\b|but got NoneType$|non-iterable NoneType object$
@@ -392,8 +396,6 @@ device type at start of device string: (\w+)
     '{}' is read as a device, such as 'cpu' or 'cuda'; a dtype has no quotes: torch.float32
 ^cannot assign 'torch\.\w+' as parameter
     a parameter cannot be replaced by a tensor: change its values, with nn.init for example
-^'(dim|axis|keepdims?)' is an invalid keyword argument for (\w+)\(\)
-    this {1} is Python's own, without {0}=: torch.{1} has it
 ^tuple index out of range
     there are fewer entries: a shape has one for each axis, counted from 0
 ^Module \[(\w+)\] is missing the required "forward"
