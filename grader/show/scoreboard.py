@@ -56,9 +56,11 @@ def bonus_board(page: Page, report: Report) -> Iterator[Text]:
         return
     columns = _columns(page, rows)
     later = [row for row in rows if row.bonus and row.look.quiet]
-    folded = () if report.passed or len(later) <= _FEW_LATER else later
+    folded = later if len(later) > _FEW_LATER else ()
     yield from _bonus_lines(page, [row for row in rows if row not in folded], columns)
-    if folded:
+    settled = (Status.PASSED, Status.NOT_STARTED)
+    is_told_below = report.passed and all(stage.status in settled for stage in report.stages)
+    if folded and not is_told_below:
         yield Text()
         yield from page.offer(f"{count(len(folded), 'bonus stage')} not started:", "grade list")
     if len(report.stages) > 1:

@@ -54,19 +54,18 @@ def run(args: argparse.Namespace) -> int:
     from grader.learning.finale.training import studio
     from grader.run.failures import AnswerError
 
-    warned = set()
+    waiting: list[Screen] = []  # until the learner's code works: an error stands alone
     for stage in dict.fromkeys(program.stage for program in programs):
         if args.submission is None:
             known = recall_present(locate_workspace(args.course)).progress.stage(stage.slug)
             if known.status is not Status.PASSED:
-                console(args).print(not_passed(stage.slug, known.is_changed), end="")
-                warned.add(stage)
+                waiting.append(not_passed(stage.slug, known.is_changed))
     with studio(course, args.device) as room, first_interrupt() as is_over:
         for program in programs:
             try:
-                _trained(args, room, submission, program, is_over)
+                _trained(args, room, submission, program, waiting, is_over)
             except AnswerError as error:
-                offers = args.submission is None and program.stage not in warned
+                offers = args.submission is None
                 console(args).print(trouble(program.stage.slug, str(error), offers=offers), end="")
                 return 1
             if is_over():
@@ -96,15 +95,18 @@ def _trained(
     room: Studio,
     submission: Submission,
     program: Program,
+    first: list[Screen],
     is_over: Callable[[], bool],
 ) -> None:
-    """One training, and a second one without a part if that was asked for. Raises AnswerError."""
+    """One training, and a second one without a part if that was asked for. Raises AnswerError.
+
+    `first` is printed, and emptied, when the learner's code gives its first result.
+    """
     from grader.learning.finale.screen import loss_curves, moment_lines, opening, result
     from grader.learning.finale.training import train
 
     runs: list[Run] = []
     screen = console(args)
-    first: list[Screen] = []  # waits until the learner's code works: an error stands alone
     for without in ("", args.without) if args.without else ("",):
         if is_over():
             return

@@ -88,7 +88,7 @@ def closing(page: Page, tally: Tally, slug: str, file: str) -> Iterator[Text]:
         yield from page.sentence(line)
     if tally.done < tally.total:
         left = count(tally.total - tally.done, "question")
-        yield from page.offer(f"{left} left, for another time:", f"grade predict {slug}")
+        yield from page.offer(f"{left} left. To start again:", f"grade predict {slug}")
     yield Text()
     yield from _next_step(page, file)
 

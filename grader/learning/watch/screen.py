@@ -214,7 +214,9 @@ def _body(page: Page, state: Watching, room: int) -> list[Text]:
         lines = list(known_board(page, course, state.progress, state.stage.slug))
     else:
         result = _result(state)
-        lines = every_failure(page, result) if result else _verdict(page, state, room)
+        if result is None or result.status is Status.NOT_STARTED:
+            return _verdict(page, state, room)
+        lines = every_failure(page, result)
     return _scrolled(page, lines, state.scroll, room)
 
 

@@ -41,7 +41,7 @@ def read_text(workspace: Workspace, stage: Stage) -> str:
     """The text of the learner's file. Raises KitError if it is missing or cannot be read."""
     name, work = f"{workspace.exercises.name}/{stage.file_name}", read_work(workspace.file(stage))
     if work is None:
-        raise KitError(f"{name}: is missing: `grade reset {stage.slug}` restores it")
+        raise KitError(f"{name} is missing: `grade reset {stage.slug}` restores it")
     text = text_of(work)
     if text is None:
         raise KitError(f"{name}: is not UTF-8: save it as UTF-8")

@@ -261,6 +261,7 @@ SITUATIONS = {
     "bonus": Situation(report(*RICH)),
     "bonus_failing": Situation(report(*FAILED_BONUS)),
     "bonus_folded": Situation(report(*stages(P, N), *LATER)),
+    "bonus_folded_done": Situation(report(*stages(P, P), *LATER)),
     "no_stages": Situation(report()),
 }
 

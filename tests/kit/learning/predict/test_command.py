@@ -152,7 +152,7 @@ def test_the_input_may_end_anywhere(folder: Path) -> None:
     shown = ran.stdout.decode()
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert "  Your answer, a number: \n\n  1 of 1 at the first try.\n" in shown
-    assert "2 questions left, for another time:  grade predict fold" in shown
+    assert "2 questions left. To start again:  grade predict fold" in shown
 
 
 def test_bytes_that_are_no_text_are_asked_again(folder: Path) -> None:

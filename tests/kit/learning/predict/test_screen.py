@@ -104,7 +104,7 @@ def test_the_end() -> None:
 def test_the_end_before_the_last_question_says_how_to_go_on(done: int, first: str) -> None:
     drawn = draw(closing(Tally(4, done, done), "fold", FILE))
     assert (first in drawn) is (done > 0)
-    assert f"  {4 - done} questions left, for another time:  grade predict fold\n" in drawn
+    assert f"  {4 - done} questions left. To start again:  grade predict fold\n" in drawn
     assert "exercises/fold.py" in drawn
 
 

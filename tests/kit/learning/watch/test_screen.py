@@ -130,6 +130,7 @@ SITUATIONS = {
     "hint_too_long": FAILING.showing(HintShown(HINTS, Turn(8))),
     "hint_scrolled": replace(FAILING.showing(HintShown(HINTS, Turn(8))), scroll=99),
     "all": FAILING.showing(Every()),
+    "all_not_started": replace(FAILING, report=report(Status.NOT_STARTED, F)).showing(Every()),
     "list": replace(FAILING, progress=PASSED).showing(Standing()),
     "changed": replace(FAILING, progress=CHANGED),
     "changed_list": replace(FAILING, progress=CHANGED).showing(Standing()),
