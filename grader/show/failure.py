@@ -101,16 +101,22 @@ def every_failing_stage(
     stage: StageResult,
     missing: Collection[str] = (),
     repro: str | None = None,
+    *,
+    to_learner: bool = True,
 ) -> Iterator[Text]:
-    """Everything known about why a stage fails; `missing` and `repro` as in `failing_stage`."""
+    """Everything known about why a stage fails; `missing` and `repro` as in `failing_stage`.
+
+    Only `to_learner` does it end with the next command to type.
+    """
     if stage.caused_by is not None:
-        yield from _fix_earlier(page, report, stage, stage.caused_by)
+        yield from _fix_earlier(page, report, stage, stage.caused_by, to_learner=to_learner)
         yield Text()
     yield from page.sentence(_stage_heading(page, stage, every=True))
     yield from _perhaps(page, stage)
     yield Text()
     yield from every_failure(page, stage) if stage.causes or stage.printed.strip() else ()
-    if following := list(_next(page, report, stage, (), missing, repro)):
+    following = list(_next(page, report, stage, (), missing, repro)) if to_learner else []
+    if following:
         yield from [*following, Text()]
 
 
@@ -383,14 +389,17 @@ def _stage_heading(page: Page, stage: StageResult, *, every: bool = False) -> Te
     return name.append(f": {len(bad)} of {count(len(checks))} {verb} not pass yet{first}")
 
 
-def _fix_earlier(page: Page, report: Report, stage: StageResult, cause: str) -> Iterator[Text]:
+def _fix_earlier(
+    page: Page, report: Report, stage: StageResult, cause: str, *, to_learner: bool = True
+) -> Iterator[Text]:
     why, advice = why_it_waits(report, stage)
     yield from page.sentence(page.inline(why))
     if stage.score == stage.max_score:
         yield from page.sentence(
             "You still get its points: with the course's version of that stage it passes."
         )
-    yield from page.offer(f"{advice} that one first:", f"grade {page.word(cause)}")
+    if to_learner:
+        yield from page.offer(f"{advice} that one first:", f"grade {page.word(cause)}")
 
 
 def why_it_waits(report: Report, stage: StageResult) -> tuple[str, str]:

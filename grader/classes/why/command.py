@@ -27,6 +27,7 @@ from grader.classes.why.requests import (
 )
 from grader.classes.why.screen import (
     decisions_screen,
+    every_reason,
     failure_screen,
     history,
     overview,
@@ -37,7 +38,6 @@ from grader.command.output import console, short_path, write_file
 from grader.engine import Engine
 from grader.read.files import free_name
 from grader.show.scoreboard import footnotes, scoreboard
-from grader.show.terminal import explanation
 from grader.types.course import Course
 from grader.types.errors import KitError, writing
 
@@ -87,8 +87,7 @@ def _show_answer(
         file, "".join(answer_page(course.title, answer, late))
     )  # first: a pager may end early
     command = f"grade class --out {shlex.quote(short_path(args.out))} --why={shlex.quote(student)}"
-    in_full = args.what and not report.passed  # what comes next is the learner's affair
-    why = explanation(report, every=True) if in_full else overview(report, command)
+    why = every_reason(report) if args.what else overview(report, command)
     console(args).print(scoreboard(report), why, footnotes(report), sep="", end="")
     for failure in answer.failures if args.what else ():
         console(args).print(failure_screen(failure), end="")

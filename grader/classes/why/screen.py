@@ -11,6 +11,7 @@ from grader.classes.late import Late
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import outcomes, with_changes
 from grader.classes.why.requests import Decision, Verdict
+from grader.show.failure import every_failing_stage
 from grader.show.screen import MARGIN, Page, count, framed, screen
 from grader.types.report import Report, Status
 
@@ -58,6 +59,20 @@ def overview(page: Page, report: Report, command: str) -> Iterator[Text]:
         yield from page.offer("All reasons:", f"{command} {slug}")
     if failing:
         yield Text()
+
+
+@screen
+def every_reason(page: Page, report: Report) -> Iterator[Text]:
+    """Everything known about why stages fail or count as not started.
+
+    What to type next is the learner's affair.
+    """
+    for stage in report.stages:
+        if stage.status in (Status.FAILED, Status.ERROR):
+            yield from every_failing_stage(page, report, stage, to_learner=False)
+        elif stage.why_not_started:
+            yield from page.sentence(page.word(stage.why_not_started))
+            yield Text()
 
 
 @screen

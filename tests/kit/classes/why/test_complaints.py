@@ -1,6 +1,7 @@
 """An instructor answers a student's complaint: why a stage has its points, and a page about it."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.kit.support.files import edit, write_files
 from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 ATTACK = "</pre><script>alert(1)</script>\\x1b[31m"
+STUB = "def moving_average(values, width):\n    raise NotImplementedError\n"
 HOSTILE = f"def moving_average(values, width):\n    raise RuntimeError('{ATTACK}')\n"
 WRONG = """import torch
 
@@ -28,7 +30,7 @@ def attention_weights(scores):
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of a class of the tiny course, which no test here changes."""
     folder = tmp_path_factory.mktemp("complaints")
-    hand_in(folder / "submissions", ann=RIGHT, bob=ONE_TOO_FEW, eve=HOSTILE)
+    hand_in(folder / "submissions", ann=RIGHT, bob=ONE_TOO_FEW, dan=STUB, eve=HOSTILE)
     submissions, out = folder / "submissions", folder / "out"
     assert grade_class(TINY.root, out, submissions, "--seed", "5") == 0
     return out
@@ -47,10 +49,21 @@ def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
     assert page.count('<th scope="row">') == 1  # one stage
 
 
-def test_why_of_a_stage_that_passes_has_no_advice_for_a_learner(out: Path, grade: Typed) -> None:
-    shown = grade(*class_of(TINY.root, out), "--why", "ann", "moving_average")
-    assert "passed" in shown and "every check gave the same result" in shown
-    assert "grade solution" not in shown and "Next" not in shown
+@pytest.mark.parametrize(
+    ("student", "stage", "said"),
+    [
+        ("ann", "moving_average", "passed"),
+        ("bob", "moving_average", "expected"),
+        ("bob", "smooth", "because moving_average"),
+        ("dan", "moving_average", "not started"),
+    ],
+)
+def test_why_of_a_stage_has_no_advice_for_a_learner(
+    out: Path, grade: Typed, student: str, stage: str, said: str
+) -> None:
+    shown = grade(*class_of(TINY.root, out), "--why", student, stage)
+    assert said in shown and "every check gave the same result" in shown
+    assert not re.search(r"grade (hint|solution)|Next|Put your code|grade again", shown)
 
 
 def test_the_page_is_written_even_if_nobody_reads_the_screen_to_its_end(
