@@ -24,7 +24,7 @@ def merge_pair(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     `ids` itself is not changed.
 
     Traps:
-    - After a merge, go on behind both numbers.
+    - After a merge, continue after both numbers.
     - The last number has no right neighbour. It must not get lost.
     """
     ### BEGIN SOLUTION

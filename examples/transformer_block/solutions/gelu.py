@@ -1,9 +1,9 @@
 """Stage 3: a step that is smooth.
 
 Without something that is not linear between them, two linear layers are one. ReLU
-cuts off what is below 0. GELU asks softly: it keeps x in the share in which numbers
-from a normal distribution are below x. So -3 is as good as gone, 3 stays, and near 0
-there is a slope, which is kind to gradients.
+cuts off what is below 0. GELU cuts softly: it multiplies x by the share of a normal
+distribution that lies below x. So -3 is as good as gone, 3 stays, and near 0 the step
+is a slope, which is kind to gradients.
 """
 
 import math
