@@ -8,8 +8,8 @@ from pathlib import Path
 
 from grader.authoring.package.building import build
 from grader.channels.command import warn_if_unproven
+from grader.command.course import authors_course
 from grader.command.output import short_path
-from grader.read.workspace import locate_whole_course
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Build the packages; print them and how to install them."""
-    course = locate_whole_course(args.course)
+    course = authors_course(args)
     built = build(course, args.out)
     for file in built:
         print(f"written: {short_path(file)}")

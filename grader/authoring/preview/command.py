@@ -8,9 +8,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.command.course import authors_course
 from grader.command.output import console, short_path, stage_bar, write_file
 from grader.read.course_file import find_stage
-from grader.read.workspace import locate_whole_course
 
 if TYPE_CHECKING:
     from grader.show.screen import Screen
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
     from grader.authoring.preview.parts import preview
 
-    course = locate_whole_course(args.course)
+    course = authors_course(args)
     stage = find_stage(course, args.stage)
     with stage_bar(args) as progress:
         parts = list(preview(course, stage, progress))

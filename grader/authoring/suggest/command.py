@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from grader.authoring.suggest.types import Mistake, Suggestions
+from grader.command.course import authors_course
 from grader.command.output import console, stage_bar, write_file
 from grader.read.course_file import find_stage
-from grader.read.workspace import locate_whole_course
 from grader.types.course import Stage
 from grader.types.errors import KitError
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     from grader.authoring.suggest.screen import suggestions_screen
     from grader.authoring.suggest.suggesting import suggest
 
-    course = locate_whole_course(args.course)
+    course = authors_course(args)
     stage = find_stage(course, args.stage)
     with stage_bar(args) as progress:
         found = suggest(course, stage, progress)

@@ -11,13 +11,12 @@ import json
 import sys
 from dataclasses import asdict
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.channels.proven import remember_proven
+from grader.command.course import authors_course
 from grader.command.grade import chosen_stages, lanes
-from grader.command.output import complain, console, stage_bar
-from grader.read.workspace import locate_whole_course, nearest_root
+from grader.command.output import console, stage_bar
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
 
@@ -66,12 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Verify and print; 0 if there is nothing to fix, else 1. Raises KitError."""
     _refuse(args)
-    course = locate_whole_course(args.course)
-    if args.course is None and nearest_root(Path.cwd()) is None:
-        complain(
-            f"there is no course in this folder, so this proves the one in {course.root}; to prove "
-            "another, add --course DIR"
-        )
+    course = authors_course(args)
     stages = chosen_stages(course, args.stages)
     work = _mutants if args.mutants else _explanations if args.explain else _proofs
     with stage_bar(args) as progress:
