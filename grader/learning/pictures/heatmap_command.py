@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from grader.run.device import cpu_interpreter
 
     course, submission = chosen_submission(args)
-    stages = sorted(stages_to_try(course, args.stage), key=lambda stage: stage.bonus)
+    stages = sorted(stages_to_try(course, submission, args.stage), key=lambda stage: stage.bonus)
     tried: list[Trace] = []
     with status_line(args), cpu_interpreter(course) as interpreter:
         for stage in stages:

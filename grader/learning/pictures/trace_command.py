@@ -8,9 +8,11 @@ from pathlib import Path
 
 from grader.command.grade import add_submission
 from grader.command.output import console, short_path, status_line
+from grader.judge.places import is_begun
 from grader.learning.pictures.files import KINDS, write_figure, write_picture
 from grader.learning.pictures.types import Trace, TracedStep
 from grader.read.course_file import find_stage
+from grader.read.stubs import read_stub
 from grader.read.submission import expect_code, read_submission
 from grader.read.workspace import locate_course, locate_workspace
 from grader.types.course import Course, Stage
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.out.suffix.removeprefix(".") not in KINDS:
         raise KitError(f"--out {args.out}: end the picture's name with .png or .svg")
     course, submission = chosen_submission(args)
-    stages = stages_to_try(course, args.stage)
+    stages = stages_to_try(course, submission, args.stage)
     with status_line(args), cpu_interpreter(course) as interpreter:
         for stage in stages:  # if nothing is written yet, this ends with the first stage
             found = trace(course, stage, submission, interpreter)
@@ -78,13 +80,17 @@ def chosen_submission(args: argparse.Namespace) -> tuple[Course, Submission]:
     return course, replace(expect_code(read, path), name=short_path(path))
 
 
-def stages_to_try(course: Course, word: str | None) -> tuple[Stage, ...]:
-    """The named stage, or all stages with a trace, the last one first. Raises KitError."""
+def stages_to_try(course: Course, submission: Submission, word: str | None) -> tuple[Stage, ...]:
+    """The named stage, or those with a trace that are begun, the last one first. Raises KitError.
+
+    A stub can fail for another reason than being a stub: it may import a file that is broken.
+    """
     traced = tuple(stage for stage in course.stages if stage.trace_file.is_file())
     if word is None:
         if not traced:
             raise KitError("no stage of this course has a trace")
-        return traced[::-1]
+        begun = (stage for stage in traced[::-1] if is_begun(submission, stage, read_stub(stage)))
+        return tuple(begun) or traced[:1]
     stage = find_stage(course, word)
     if stage not in traced:
         others = ", ".join(other.slug for other in traced) or "none"

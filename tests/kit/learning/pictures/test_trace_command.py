@@ -49,6 +49,8 @@ def test_without_a_stage_it_is_the_last_that_is_written(tiny: Path, say: Say) ->
         "    yield Step('means', submission.moving_average(np.arange(4.0), 2), 'pairs')\n",
         encoding="utf-8",
     )
+    (tiny / "exercises" / "moving_average.py").write_text("def (", encoding="utf-8")
+    assert "trace of moving_average" in say("trace")[1], "the stub of smooth only imports it"
     right = (tiny / "solutions" / "moving_average.py").read_bytes()
     (tiny / "exercises" / "moving_average.py").write_bytes(right)
     code, shown, _ = say("trace")
