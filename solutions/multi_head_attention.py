@@ -187,7 +187,7 @@ class MultiHeadAttention(nn.Module):
         - Return two things, as a tuple or a NamedTuple.
         """
         ### BEGIN SOLUTION
-        # Project each input with its own layer, then deal the features out to the heads.
+        # Project each input with its own layer, then split the features into heads.
         q = split_heads(self.w_q(query), self.num_heads)  # (B, H, Tq, d_k)
         k = split_heads(self.w_k(key), self.num_heads)  # (B, H, Tk, d_k)
         v = split_heads(self.w_v(value), self.num_heads)  # (B, H, Tk, d_k)

@@ -10,8 +10,8 @@ Pair = tuple[int, int]
 @misconception(
     "merge_keeps_the_right_one",
     replaces="merge_pair",
-    says="After a merge you take one step, so the right number of the pair stays behind. Go on "
-    "behind both.",
+    says="After a merge you take one step, so the right number of the pair is left over. "
+    "Continue after both.",
     hint=2,
 )
 def merge_keeps_the_right_one(ids: list[int], pair: Pair, new_id: int) -> list[int]:

@@ -111,7 +111,7 @@ class MlpWithRelu(_Base):
 @misconception(
     "mlp_gelu_at_the_end",
     replaces="ResidualMLP",
-    says="You apply gelu a second time, behind w_out. Only what is d_ff wide goes through it.",
+    says="You apply gelu a second time, after w_out. Only what is d_ff wide goes through it.",
     hint=2,
 )
 class MlpGeluAtTheEnd(_Base):

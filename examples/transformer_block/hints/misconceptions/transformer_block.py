@@ -120,7 +120,7 @@ class BlockForgetsTheMask(_Base):
 @misconception(
     "block_adds_x_again",
     replaces="TransformerBlock",
-    says="You add the sum once more behind the MLP, which adds to its input by itself.",
+    says="You add the sum once more after the MLP, which adds to its input by itself.",
     hint=2,
 )
 class BlockAddsXAgain(_Base):
