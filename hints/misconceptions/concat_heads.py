@@ -142,8 +142,8 @@ def concat_summed(x: Tensor) -> Tensor:
 @misconception(
     "concat_over_batch",
     replaces="concat_heads",
-    says="A loop over a tensor runs along its first axis, so you join the sequences of the batch "
-    "instead of the heads. Loop over axis 1.",
+    says="You join the sequences of the batch instead of the heads. A loop over a tensor runs "
+    "along its first axis, the batch; the heads are axis 1.",
 )
 def concat_over_batch(x: Tensor) -> Tensor:
     return torch.cat(list(x), dim=-1)  # (H, T, B * d_k)

@@ -254,8 +254,8 @@ def flash_never_itself(call: _Call) -> Tensor:
 
 @_wrong(
     "flash_scaled_twice",
-    says="You scale the queries, and F.scaled_dot_product_attention scales the scores again. "
-    "Scale only once.",
+    says="You divide the scores by d_k, perhaps by its root twice: "
+    "F.scaled_dot_product_attention scales them itself. Scale only once.",
     hint=2,
 )
 def flash_scaled_twice(call: _Call) -> Tensor:

@@ -431,8 +431,8 @@ def half_cosine(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> 
 @misconception(
     "half_cut_off",
     replaces="stable_attention",
-    says="You convert with .data, so no gradient gets back to q, k and v. Use `.to` or "
-    "`.float()`: gradients flow through them.",
+    says="No gradient gets back to q, k and v: detach(), .data and torch.no_grad() cut it off. "
+    "`.to` and `.float()` let gradients through.",
     hint=6,
 )
 def half_cut_off(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -443,7 +443,7 @@ def half_cut_off(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) ->
 @misconception(
     "half_float32_in_place",
     replaces="stable_attention",
-    says="You scale q.float() in place. For a float32 tensor float() makes no copy, so you change "
+    says="You scale q in place. For a float32 tensor float() and to() make no copy, so you change "
     "the caller's own q: make a new tensor.",
     hint=6,
 )

@@ -501,8 +501,8 @@ def apply_in_place(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_zero_scores_blocked",
     replaces="apply_mask",
-    says="You multiply scores and mask and block wherever the product is 0. An allowed score may "
-    "be exactly 0, too: look only at where the mask is 0.",
+    says="You also block allowed scores that are exactly 0, as you do if you multiply scores and "
+    "mask and ask where the product is 0. Look only at where the mask is 0.",
     hint=6,
 )
 def apply_zero_scores_blocked(scores: Tensor, mask: Tensor | None) -> Tensor:

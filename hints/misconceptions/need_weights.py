@@ -251,8 +251,8 @@ class _Fast(_Base):
 @misconception(
     "need_fast_without_mask",
     replaces="OptionalWeightsAttention",
-    says="Without weights, your shorter path forgets the mask. Both paths must give the same "
-    "output.",
+    says="With need_weights=False you forget the mask. The output must be the same with and "
+    "without the weights.",
     hint=5,
 )
 class FastWithoutMask(_Fast):
@@ -263,7 +263,7 @@ class FastWithoutMask(_Fast):
 @misconception(
     "need_fast_mask_inverted",
     replaces="OptionalWeightsAttention",
-    says="Without weights, your shorter path inverts the mask. nn.MultiheadAttention needs that; "
+    says="With need_weights=False you invert the mask. nn.MultiheadAttention needs that; "
     "F.scaled_dot_product_attention reads True as allowed, like this course.",
     hint=5,
 )
@@ -275,9 +275,9 @@ class FastMaskInverted(_Fast):
 @misconception(
     "need_fast_mask_made_numbers",
     replaces="OptionalWeightsAttention",
-    says="Without weights, your shorter path turns the mask into numbers. "
-    "F.scaled_dot_product_attention adds those to the scores, so blocked keys only fall behind by "
-    "1: make the mask boolean.",
+    says="With need_weights=False your mask of 1 and 0 is added to the scores, as "
+    "F.scaled_dot_product_attention does with a mask of numbers, so blocked keys only fall behind "
+    "by 1: make the mask boolean.",
     hint=5,
 )
 class FastMaskMadeNumbers(_Fast):
@@ -290,9 +290,9 @@ class FastMaskMadeNumbers(_Fast):
 @misconception(
     "need_fast_mask_of_numbers",
     replaces="OptionalWeightsAttention",
-    says="Without weights, your shorter path passes the mask on as it is. A mask of True and False "
-    "works, but F.scaled_dot_product_attention adds floats to the scores, so blocked keys only "
-    "fall behind by 1: make the mask boolean.",
+    says="With need_weights=False a mask of True and False works, but one of floats is added to "
+    "the scores, as F.scaled_dot_product_attention does, so blocked keys only fall behind by 1: "
+    "make the mask boolean.",
     hint=5,
 )
 class FastMaskOfNumbers(_Fast):
@@ -307,8 +307,8 @@ class FastMaskOfNumbers(_Fast):
 @misconception(
     "need_fast_scaled_twice",
     replaces="OptionalWeightsAttention",
-    says="Without weights, your shorter path scales the queries, and "
-    "F.scaled_dot_product_attention scales the scores again. Scale only once.",
+    says="With need_weights=False you divide the scores by d_k, perhaps by its root twice: "
+    "F.scaled_dot_product_attention scales them itself. Scale only once.",
     hint=5,
 )
 class FastScaledTwice(_Fast):
@@ -319,8 +319,8 @@ class FastScaledTwice(_Fast):
 @misconception(
     "need_fast_without_dropout",
     replaces="OptionalWeightsAttention",
-    says="Without weights, your shorter path drops nothing in training. need_weights must not "
-    "change what the module learns.",
+    says="With need_weights=False you drop nothing in training. need_weights must not change what "
+    "the module learns.",
     hint=5,
 )
 class FastWithoutDropout(_Fast):
@@ -331,8 +331,9 @@ class FastWithoutDropout(_Fast):
 @misconception(
     "need_fast_drops_always",
     replaces="OptionalWeightsAttention",
-    says="F.scaled_dot_product_attention ignores train() and eval(): your shorter path drops "
-    "weights in evaluation mode too. Pass dropout_p=0.0 there.",
+    says="With need_weights=False your dropout is still active after eval(): F.dropout drops "
+    "unless you pass training=self.training, F.scaled_dot_product_attention unless dropout_p is "
+    "0.0.",
     hint=5,
 )
 class FastDropsAlways(_Fast):

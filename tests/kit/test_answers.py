@@ -7,6 +7,7 @@ answers/<slug>.diff holds wrong ones and answers/<slug>/ the right code that the
 The right answers in tests/accepted/<slug>/ are graded by `grade verify`.
 """
 
+import re
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -259,3 +260,16 @@ def test_why_a_stage_fails_fits_on_one_screen(graded: dict[Answer, Graded], stag
     assert max(lines(result, note) for result in found) <= LINES
     assert max(lines(explained(result, longest), note) for result in found) <= LINES
     assert statistics.median(map(lines, found)) <= (USUAL_OF_BONUS if stage.bonus else USUAL)
+
+
+CALL = re.compile(r"(?:F|torch|nn)(\.\w+)|(\.data\b)|(\.\w+\()")
+
+
+@pytest.mark.parametrize("stage", COURSE.stages, ids=lambda stage: stage.slug)
+def test_a_reason_finds_no_call_in_code_that_has_none(stage: Stage) -> None:
+    says = {one.id: one.says for one in read_misconceptions(stage)}
+    for answer in wrong_of(stage):
+        for reason in (says.get(id, "") for id in answer.told or ()):
+            fault = re.split(r":|\. |,? as |, like ", reason)[0]  # then it compares, or advises
+            calls = {"".join(found) for found in CALL.findall(fault)}
+            assert all(call in answer.source.decode() for call in calls), (answer.name, reason)
