@@ -22,13 +22,12 @@ from grader.run.device import interpreter_on
 from grader.run.facts import StageFacts
 from grader.run.lanes import LaneLost, can_fork, in_lanes
 from grader.run.reader import Reader
-from grader.run.sources import place_of
+from grader.run.sources import to_move
 from grader.run.stopping import first_interrupt
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.report import UNLOCKED, Diagnosis, Report, StageResult, Status
 from grader.types.submission import Submission
-from grader.types.text import safe_line
 
 if TYPE_CHECKING:
     from grader.diagnosis.comparison.known import KnownAnswers
@@ -437,8 +436,7 @@ def _why_not_started(submission: Submission, stage: Stage) -> str:
     if elsewhere is None:
         return ""
     name, file = elsewhere
-    place = place_of(submission, stage, file)
-    return f"{name} is written in {safe_line(file)}: move it to {place}."
+    return f"{name} is written in {to_move(submission, stage, file)}."
 
 
 @dataclass(eq=False)

@@ -110,8 +110,9 @@ def read_submission(path: Path, *, is_own: bool = False) -> Submission:
     except OSError as error:
         is_lost = is_own and path.name == EXERCISES and isinstance(error, FileNotFoundError)
         is_the_courses = (path.parent / FILE_NAME).exists()
-        advice = ": `grade init` makes it again" if is_lost and not is_the_courses else ""
-        raise NoSubmissionError(f"{path}: {why_unread(error)}{advice}") from None
+        if is_lost and not is_the_courses:
+            raise NoSubmissionError(f"{path} is missing: `grade init` makes it again") from None
+        raise NoSubmissionError(f"{path}: {why_unread(error)}") from None
     if is_folder:
         if not is_own:
             _expect_no_link(path)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.run.failures import AnswerError, LoadError, last_frame, strings, told
-from grader.run.sources import defined_elsewhere, place_of, stage_sources
+from grader.run.sources import defined_elsewhere, stage_sources, to_move
 from grader.run.traceback_words import NO_MODULE
 from grader.run.worker.loader import FOREIGN
 from grader.run.worker.wire import Frame
@@ -115,7 +115,7 @@ def _missing_file(stage: Stage, submission: Submission) -> str:
 def _elsewhere(name: str, stage: Stage, submission: Submission) -> str:
     """Where another file defines the name; "" if none does."""
     for other, _ in defined_elsewhere(submission, stage, name):
-        return f" is in {safe(other)}; move it to {place_of(submission, stage, other)}"
+        return f" is in {to_move(submission, stage, other)}"
     return ""
 
 

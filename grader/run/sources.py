@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from grader.types.course import Stage
 from grader.types.submission import EXERCISES, Submission
-from grader.types.text import imported_modules
+from grader.types.text import imported_modules, safe_line
 
 _MOST_LIBRARIES = 200
 
@@ -69,9 +69,11 @@ def defined_elsewhere(submission: Submission, stage: Stage, name: str) -> Iterat
             yield file, text
 
 
-def place_of(submission: Submission, stage: Stage, file: str) -> str:
-    """Where to move what was found in `file` of a folder."""
-    return f"{EXERCISES}/{stage.file_name}" if file in submission.near else stage.file_name
+def to_move(submission: Submission, stage: Stage, file: str) -> str:
+    """Where something was found, `file` of a folder or near it, and where to move it."""
+    if file in submission.near:
+        return f"{safe_line(file)}, outside {EXERCISES}; move it to {EXERCISES}/{stage.file_name}"
+    return f"{safe_line(file)}; move it to {stage.file_name}"
 
 
 def cell_name(number: int) -> str:

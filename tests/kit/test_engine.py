@@ -427,7 +427,7 @@ def test_who_writes_in_another_file_than_the_stages_is_told_where_it_belongs() -
         files = {stage.file_name: stub, "split_heads (1).py": copy}
         report = grade(COURSE, Request(Submission("mine", files), (stage,), seed=11))
         assert report.stages[0].status is Status.NOT_STARTED
-        where = "split_heads is written in split_heads (1).py: move it to split_heads.py."
+        where = "split_heads is written in split_heads (1).py; move it to split_heads.py."
         assert report.stages[0].why_not_started == (where if told else "")
 
 
@@ -435,7 +435,7 @@ def test_who_saves_beside_exercises_is_told_the_whole_way() -> None:
     stage, near = COURSE.stage("split_heads"), {"split_heads.py": SOLUTIONS["split_heads.py"]}
     mine = Submission("mine", {stage.file_name: stage.exercise_file.read_bytes()}, near=near)
     report = grade(COURSE, Request(mine, (stage,), seed=11))
-    where = "split_heads is written in split_heads.py: move it to exercises/split_heads.py."
+    where = "split_heads is written in split_heads.py, outside exercises; move it to exercises/split_heads.py."
     assert report.stages[0].why_not_started == where and where in report.notes
 
 

@@ -369,7 +369,8 @@ def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text
         return
     yield from _line(page, state.stage, standing(result), result.score, result.max_score)
     yield from _verdict(page, state, _ENDLESS)
-    if result.status is not Status.ERROR and not (result.is_exam or state.notice):
+    is_own = result.status is not Status.ERROR and result.caused_by is None
+    if is_own and not (result.is_exam or state.notice):
         hint = f"grade hint {page.word(state.stage.slug)}"
         yield from page.offer("For a hint, in another terminal:", hint)
 

@@ -161,6 +161,7 @@ def test_what_was_expected_stands_below(written: Written) -> None:
         ("concat_heads.values", 2, "the code answered no call: grade concat_heads to see why"),
         ("multi_head_attention", 2, "forbidden-call is about what the code calls: its message"),
         slow("softmax.valus", 2, "softmax has no check 'valus' (did you mean 'values'?)"),
+        slow("softmax.x", 2, "no check 'x'; `grade repro softmax` takes the first that fails"),
         slow("split_heads", 2, "split_heads passes with seed 0: there is nothing to show"),
     ],
 )

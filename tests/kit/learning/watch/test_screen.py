@@ -161,7 +161,7 @@ def draw(state: Watching, width: int = 80, height: int = 24, **options: Any) -> 
 
 
 def test_why_work_in_another_place_is_not_graded_is_told() -> None:
-    why = "fold is written in fold (1).py: move it to fold.py."
+    why = "fold is written in fold (1).py; move it to fold.py."
     stub = report(Status.NOT_STARTED, F)
     told = replace(stub, stages=(replace(stub.stages[0], why_not_started=why),))
     shown = draw(replace(START, phase=Phase.WAITING, report=told))
@@ -293,6 +293,8 @@ def test_line_by_line_only_what_is_new_is_told() -> None:
     assert "grade hint" not in told(START, replace(FAILING, notice="fold.py is missing"))
     assert FAILING.report is not None
     (stage,) = FAILING.report.stages
+    waiting = replace(FAILING.report, stages=(replace(stage, caused_by="wings"),))
+    assert "grade hint" not in told(START, replace(FAILING, report=waiting))
     slower = replace(stage, checks=tuple(replace(c, seconds=9) for c in stage.checks))
     assert told(FAILING, replace(FAILING, report=replace(FAILING.report, stages=(slower,)))) == ""
     assert told(FAILING, replace(FAILING, scroll=3)) == ""

@@ -163,7 +163,8 @@ def test_a_save_beside_exercises_is_noticed(learner: Learner) -> None:
         lambda state: state.report is not None and bool(state.report.stages[0].why_not_started)
     )
     assert told.report is not None and told.report.stages[0].why_not_started == (
-        "moving_average is written in moving_average.py: move it to exercises/moving_average.py."
+        "moving_average is written in moving_average.py, outside exercises; "
+        "move it to exercises/moving_average.py."
     )
 
 
