@@ -435,7 +435,8 @@ def test_who_saves_beside_exercises_is_told_the_whole_way() -> None:
     stage, near = COURSE.stage("split_heads"), {"split_heads.py": SOLUTIONS["split_heads.py"]}
     mine = Submission("mine", {stage.file_name: stage.exercise_file.read_bytes()}, near=near)
     report = grade(COURSE, Request(mine, (stage,), seed=11))
-    where = "split_heads is written in split_heads.py, outside exercises; move it to exercises/split_heads.py."
+    where = "split_heads is written in split_heads.py, outside exercises; "
+    where += "move it to exercises/split_heads.py."
     assert report.stages[0].why_not_started == where and where in report.notes
 
 
