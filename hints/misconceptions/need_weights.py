@@ -339,3 +339,19 @@ class FastWithoutDropout(_Fast):
 class FastDropsAlways(_Fast):
     def rate(self) -> float:
         return self.dropout.p
+
+
+@misconception(
+    "need_slow_drops_always",
+    replaces="OptionalWeightsAttention",
+    says="With need_weights=True your dropout is still active after eval(): F.dropout drops "
+    "unless you pass training=self.training.",
+    hint=5,
+)
+class SlowDropsAlways(_Base):
+    def mix(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
+    ) -> tuple[Tensor, Tensor]:
+        weights = self.attend(self.scores(q, k), mask)
+        weights = F.dropout(weights, self.dropout.p, self.training or need_weights)
+        return weights @ v, weights
