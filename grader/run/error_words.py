@@ -361,8 +361,10 @@ cannot be converted to type \S*BFloat16 without overflow
     this number does not fit into bfloat16; -inf does, and so does torch.finfo(x.dtype).min
 ^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$
     torch.{} takes a list or tuple of tensors, not a single one
-not compiled with CUDA|Found no NVIDIA driver|Cannot re-initialize CUDA in forked
+not compiled with CUDA|no attribute '_cuda_|Found no NVIDIA driver|re-initialize CUDA in forked
     your code runs without a GPU here: let it use the device that it is given, such as x.device
+^Expected a cuda device, but got: cpu
+    torch.cuda knows only the memory and the work of a GPU, and the device here is the CPU
 cannot be converted to type float without overflow
     this number does not fit into float32, whose largest is 3.4e38
 ^No available kernel
@@ -424,6 +426,10 @@ from partially initialized module '(\w+)'
     no line above has the indentation of this line: align it with its own block
 ^expected '\('$
     a function's name is followed by (; [T] between them needs Python 3.12 or later
+^f-string: (?:unmatched '[\[(]'|unterminated string)
+    quotes like the f-string's own within {{ and }} need Python 3.12 or later: use the other quotes
+^f-string expression part cannot include a backslash
+    a backslash within {{ and }} needs Python 3.12 or later: put that part into a variable first
 ^f-string: expecting '\}'
     a }} is missing, or there are quotes like the f-string's own within {{ and }}, which needs
     Python 3.12 or later

@@ -398,8 +398,16 @@ def test_a_file_with_the_name_of_a_module_of_pythons(module: str) -> None:
         ("Torch not compiled with CUDA enabled", "without a GPU here"),
         ("Found no NVIDIA driver on your system.", "without a GPU here"),
         ("Cannot re-initialize CUDA in forked subprocess. To use ...", "without a GPU here"),
+        (
+            "module 'torch._C' has no attribute '_cuda_resetPeakMemoryStats'",
+            "without a GPU here",
+        ),
+        ("Expected a cuda device, but got: cpu", "knows only"),
         ("expected '('", "needs Python 3.12"),
         ("f-string: expecting '}'", "needs Python 3.12"),
+        ("f-string: unmatched '['", "use the other quotes"),
+        ("f-string: unterminated string", "within { and } need Python 3.12"),
+        ("f-string expression part cannot include a backslash", "into a variable first"),
         ("(unicode error) 'utf-8' codec can't decode byte 0xe9 in position 3", "save the file as"),
         ("maximum recursion depth exceeded in comparison", "calls itself"),
         (
