@@ -242,7 +242,7 @@ def text_cell_notes(data: bytes, stages: Iterable[Stage]) -> list[str]:
     if not found:
         return []
     are = "is" if len(found) == 1 else "are"
-    return [f"{', '.join(found)} {are} in a text cell, which is not run."]
+    return [f"{', '.join(found)} {are} in a text cell, which is not run: make it a code cell."]
 
 
 def parse_cells(data: bytes, name: str) -> tuple[str, ...]:

@@ -126,7 +126,9 @@ def comment(stage: StageResult) -> str:
         lines = [f"{points} {len(failed)} of {ran} failed:", ""]
         for one in lost:
             why = "" if one in failed else ", skipped: no points until others pass"
-            lines.append(f"- {_words(one.title)} (-{amount(one.max_score - one.score)}{why})")
+            cost = one.max_score - one.score
+            points = f" (-{amount(cost)}{why})" if cost > 0 else ""
+            lines.append(f"- {_words(one.title)}{points}")
     found = {c.diagnosis.id: c.diagnosis for c in lost if c.diagnosis is not None}
     if stage.causes and not found and not is_one:
         first = stage.causes[0].show.message.strip().partition("\n")[0]

@@ -58,7 +58,7 @@ def restored(data: bytes, released: Sequence[ReleasedCell]) -> Restored:
             seen.add(grade_id)
             here = known[grade_id]
             if cell["cell_type"] != here.cell_type:
-                cost = ", so its code was not graded" if here.solution else ""
+                cost = ", so its code was not graded: make it a code cell" if here.solution else ""
                 notes.append(f"The cell {grade_id} had become a {cell['cell_type']} cell{cost}.")
             if here.locked and cell["source"].splitlines() != here.source.splitlines():
                 changed.add(grade_id)

@@ -275,7 +275,7 @@ def test_an_answer_in_a_text_cell_of_a_notebook_is_told(tiny: Path, say: Say) ->
     cells = [{"cell_type": "markdown", "source": "def smooth(values): ..."}]
     (tiny / "work.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
     code, shown, _ = say("--submission", "work.ipynb")
-    assert code == 1 and "smooth is in a text cell, which is not run." in shown
+    assert code == 1 and "smooth is in a text cell, which is not run: make it a code cell." in shown
 
 
 def test_a_notebook_beside_files_without_answers_is_told(tiny: Path, say: Say) -> None:

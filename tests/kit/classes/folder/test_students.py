@@ -315,7 +315,7 @@ def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / f"{NAME}.ipynb").write_text(json.dumps({"cells": [cell]}))
     record, _ = read_student(Found("ann", tmp_path / path), ASSIGNMENT)
-    assert record.notes == (f"{name} is in a text cell, which is not run.",)
+    assert record.notes == (f"{name} is in a text cell, which is not run: make it a code cell.",)
 
 
 @pytest.mark.parametrize("text", ["", "# to do", "print('a test')"])

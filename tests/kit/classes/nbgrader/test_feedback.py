@@ -160,6 +160,10 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
             "0 of 4 points. 1 of 2 checks failed:\n\n- Written without cut (-4)",
         ),
         (
+            stage(Status.FAILED, replace(CALL, score=0), WRONG),
+            "0 of 4 points. 2 of 2 checks failed:\n\n- Written without cut\n- It folds (-2)",
+        ),
+        (
             stage(Status.FAILED, *[check(Outcome.FAILED, message="No <b>fold</b>\n  here")] * 2),
             "0 of 4 points. All 2 checks failed for one reason: No &lt;b>fold&lt;/b>; here",
         ),
