@@ -116,6 +116,8 @@ class Session:
 
     def cell_begins(self, info: Any) -> None:
         """IPython calls this before a cell runs."""
+        if _GRADING not in self._shell.user_ns:  # %reset takes it away
+            self._shell.push({_GRADING: self.grade_here}, interactive=False)
         if info.store_history:
             self._source, self._is_left_out = info.raw_cell, False
             self._id, self._began = _id_of(info), time.monotonic()

@@ -513,6 +513,11 @@ def test_a_folder_that_was_removed_is_one_line(tmp_path: Path) -> None:
         assert there.prints("print('grade_here' in globals())").strip() == "True"
 
 
+def test_the_grader_outlives_a_reset(warm_tiny: Kernel) -> None:
+    assert warm_tiny.run("%reset -f").outputs == []
+    assert warm_tiny.prints("print('grade_here' in globals())").strip() == "True"
+
+
 def test_unloading_ends_the_helper_and_takes_the_names_away(warm_tiny: Kernel) -> None:
     pid = int(warm_tiny.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
     assert warm_tiny.run("%unload_ext grader").outputs == []
