@@ -40,7 +40,7 @@ from grader.types.course import Course, Stage
 from grader.types.errors import KitError, SubmissionFileError, writing
 from grader.types.submission import Submission
 
-TIMELESS = "timestamp.txt does not say when it was submitted, so it does not count as late."
+TIMELESS = "No timestamp.txt says when it was submitted, so it does not count as late."
 _READ_ONLY = 0o444
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from grader.classes.folder.counted import all_points
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.late import Late
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import outcomes, with_changes
 from grader.classes.why.requests import Decision, Verdict
 from grader.show.failure import every_failing_stage
-from grader.show.screen import MARGIN, Page, count, framed, screen
+from grader.show.screen import MARGIN, Page, amount, count, framed, screen
 from grader.types.report import Report, Status
 
 _DIGEST = 12  # letters of a version
@@ -38,7 +39,10 @@ def history(
         for note in (*lines, *entry.record.notes):
             yield from page.wrap(page.word(note), MARGIN + 4)
     if late is not None:
-        yield from page.sentence(f"The submission came {late.words}.", "yellow")
+        all_of = all_points(entries[-1])
+        left = f": {amount(all_of - late.penalty(all_of))} of {amount(all_of)} points count"
+        cost = left if late.share else ""
+        yield from page.sentence(f"The submission came {late.words}{cost}.", "yellow")
 
 
 @screen

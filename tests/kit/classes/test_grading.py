@@ -267,7 +267,7 @@ def test_a_submission_that_does_not_tell_when_it_came_is_named(root: Path, stamp
     assert [found.notes for found in graded(root).values()] == [(), ()]  # nothing is due
     sql(root, "UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
     (note,) = graded(root, force=True)["ann"].notes
-    assert note == "timestamp.txt does not say when it was submitted, so it does not count as late."
+    assert note == "No timestamp.txt says when it was submitted, so it does not count as late."
 
 
 def penalties(root: Path) -> dict[str, float | None]:

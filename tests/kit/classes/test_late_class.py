@@ -72,7 +72,7 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
     assert "nothing new to grade" in told and "dan, 1 day 59 minutes: 2 points less" in told
     assert (gradebook(out)["cas"]["score"], gradebook(out)["dan"]["score"]) == ("9", "8")
     told = " ".join(grade(*class_of(course, out), "--why", "dan").split())
-    assert "The submission came late by 1 day 59 minutes, which costs 20% of its points." in told
+    assert "came late by 1 day 59 minutes, which costs 20% of its points: 8 of 10 points" in told
     page = (out / "why" / "dan.html").read_text("utf-8")
     assert "<strong>8</strong> of 10" in page and "late by 1 day 59 minutes" in page
     assert "2026-10-25 22:58:00 UTC" in page
