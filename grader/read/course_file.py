@@ -247,9 +247,10 @@ def _assignments(
         if name in {other.name for other in assignments}:
             raise CourseError(f"{here}: the name is used twice")
         slugs = _strings(table, "stages", here)
+        known = [stage.slug for stage in stages]
         for slug in slugs:
-            if slug not in {stage.slug for stage in stages}:
-                raise CourseError(f"{here}: there is no stage '{slug}'")
+            if slug not in known:
+                raise CourseError(f"{here}: there is no stage '{slug}'{close_to(slug, known)}")
         chosen = tuple(stage for stage in stages if stage.slug in slugs)
         if not chosen:
             raise CourseError(f"{here}: 'stages' names no stage")

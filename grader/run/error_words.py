@@ -29,6 +29,8 @@ def plain_words(message: str, code: str = "") -> str:
                 text += "; split takes the size of a part, chunk the number of parts"
             if words == "<none>" and _BIAS.search(code):
                 text = "this value is None: a layer made with bias=False has no bias"
+            if words == "<unknown_name>" and re.search(r"\bself\.", code):
+                text += "; write self. before it if it is set in __init__"
             if words == "<unset>" and not re.search(rf"\bself\.{found[1]}\b", code):
                 return ""
             if words == "<twice>" and not code:
@@ -193,6 +195,8 @@ _SHARED = dict(
     the values of the call do not fit its parameters: use the parameters of the stub
 <unknown>
     your function has no parameter {}: use the parameter names of the stub
+<unknown_name>
+    nothing here is called {}: import or define it, or correct the name
 <unset>
     nothing has set self.{0} yet; a name without self. is lost when the method ends: self.{0} = ...
 """)
@@ -374,6 +378,8 @@ on the same device
     device of your input, such as device=x.device
 CUDA error: device-side assert triggered
     an index is too large or negative; with --device cpu you see which
+^'module' object is not callable
+    this name is a whole file or library: import the function from it, as in from NAME import NAME
 ^'(?:torch\.)?(\w+)' object is not callable
     parentheses after a value call it, but a plain {} cannot be called
 ^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16
@@ -454,7 +460,7 @@ from partially initialized module '(\w+)'
     self is the first parameter of a method, as in def forward(self, x); outside a class there is
     none
 ^name '(\w+)' is not defined
-    nothing here is called {}: import or define it, or correct the name
+    <unknown_name>
 local variable '(\w+)' (?:where it is not associated|referenced before)
     {} has no value yet: the line that sets it comes later, or did not run
 """)

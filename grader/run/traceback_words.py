@@ -12,7 +12,8 @@ _NAME_CAP = 100  # characters of the name of an exception's class
 _LINE_CAP = 200  # characters of a line of code
 _REPEATED = "\n    ... and again from there, over and over"
 NO_MODULE = (
-    "\n  It is neither graded with your code nor installed here: write your code without it."
+    "\n  It is neither graded with your code nor installed here: correct its name, or write your "
+    "code without it."
 )
 _LOCKED = "\n  Graded code cannot use programs, the network or data files: write it without them."
 # The kinds of OSError that a locked process raises, and two names that are not Python's own.

@@ -172,7 +172,7 @@ def test_what_is_released_to_a_class() -> None:
         (top(assignments=[{"name": "a", "stages": []}]), "assignment 'a': 'stages' names no stage"),
         (
             top(assignments=[{"name": "a", "stages": ["fodl"]}]),
-            "assignment 'a': there is no stage 'fodl'",
+            "assignment 'a': there is no stage 'fodl' (did you mean 'fold'?)",
         ),
         (
             top(assignments=[{"name": "a", "stages": ["fold"]}] * 2),

@@ -117,7 +117,7 @@ def test_a_module_that_is_nearly_called_like_a_file_of_the_submission_is_that_fi
     said = str(import_error(error, STAGE, files))
     assert said.endswith("No module named 'wing'\n  Your file is called wings.py.")
     said = str(import_error(error, STAGE, Submission("n", {"fold.py": b"from wing import x"})))
-    assert said.endswith("write your code without it.")
+    assert said.endswith("correct its name, or write your code without it.")
 
 
 def test_a_definition_in_another_file_is_named() -> None:

@@ -220,6 +220,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "call contiguous",
     ),
     "a call of a number": (lambda: (NONE or 0.5)(X), "a plain float cannot be called"),
+    "a call of a file": (lambda: math(X), "import the function from it"),  # type: ignore[operator]
     "numpy": (lambda: X.clone().requires_grad_().numpy(), "no gradient passes through numpy"),
     "numpy of bfloat16": (lambda: X.bfloat16().numpy(), "has no bfloat16"),
     "numpy's transpose": (
@@ -314,6 +315,11 @@ def test_what_people_write_by_mistake_in_plain_words(code: str, words: str) -> N
             "'Folder' object has no attribute 'w_q'",
             "q = self.w_q(x)",
             "^nothing has set self.w_q yet; a name without self. is lost .* self.w_q = ",
+        ),
+        (
+            "name 'num_heads' is not defined",
+            "q = split_heads(self.w_q(x), num_heads)",
+            "^nothing here is called num_heads: .*; write self. before it if it is set in __init",
         ),
         (
             "Softmax.__init__() got multiple values for argument 'dim'",
