@@ -109,6 +109,13 @@ def is_unloaded(message: str) -> bool:
     return _UNLOADED.match(message) is not None
 
 
+def headline(message: str) -> str:
+    """A message's first line, and in brackets what it says of an exception in plain words."""
+    first, _, rest = message.strip().partition("\n")
+    words = re.match(r" +in words +(.+)", rest)
+    return f"{first} ({words[1]})" if words else first
+
+
 def is_of_warnings(text: str) -> bool:
     """Whether the output of code is nothing but warnings, one a line."""
     lines = [line for line in text.splitlines() if line.strip()]

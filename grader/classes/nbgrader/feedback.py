@@ -12,7 +12,7 @@ from grader.show.html import scoreboard_html, stage_html
 from grader.show.screen import amount, count
 from grader.types.report import Outcome, Report, StageResult, Status
 from grader.types.resources import resource
-from grader.types.text import safe
+from grader.types.text import headline, safe
 
 # nbgrader makes the page around it: it hides the arrows of what can be opened, and its captions and
 # headings do not suit a narrow window. Its page is white, so the style inverts the colours where
@@ -131,8 +131,7 @@ def comment(stage: StageResult) -> str:
             lines.append(f"- {_words(one.title)}{points}")
     found = {c.diagnosis.id: c.diagnosis for c in lost if c.diagnosis is not None}
     if stage.causes and not found and not is_one:
-        first = stage.causes[0].show.message.strip().partition("\n")[0]
-        lines += ["", _words(first)[:_LETTERS]]
+        lines += ["", _words(headline(stage.causes[0].show.message))[:_LETTERS]]
     for diagnosis in found.values():
         lines += ["", f"{diagnosis.opening}{_words(diagnosis.text)}"]
         if diagnosis.hint is not None:

@@ -24,6 +24,7 @@ from grader.show.screen import amount
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, close_to
 from grader.types.report import Report, StageResult, Status
+from grader.types.text import headline
 
 _STUDENT = ("student", "student_id")  # names of that column; the second is that of scores.csv
 _OTHER = "The same code gave other results than before: does it use random numbers or the time?"
@@ -237,6 +238,6 @@ def _reason(stage: StageResult) -> str:
     words = f"{stage.slug}: {listed}".replace(")\n\n", "). ")
     if stage.causes and stage.caused_by is None:
         first = stage.causes[0].show
-        message = first.message.strip().partition("\n")[0]
+        message = headline(first.message)
         words += f" {first.id}: {message}" if message not in words else ""
     return " ".join(words.split())

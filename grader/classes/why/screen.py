@@ -15,6 +15,7 @@ from grader.classes.why.requests import Decision, Verdict
 from grader.show.failure import every_failing_stage
 from grader.show.screen import MARGIN, Page, amount, count, framed, screen
 from grader.types.report import Report, Status
+from grader.types.text import headline
 
 _DIGEST = 12  # letters of a version
 _LINES = 40  # of an input's numbers
@@ -58,7 +59,7 @@ def overview(page: Page, report: Report, command: str) -> Iterator[Text]:
             yield from page.sentence(f"{slug} fails because of {page.word(stage.caused_by)}.")
             continue
         shown = stage.causes[0].show
-        reason = shown.diagnosis.text if shown.diagnosis else shown.message.partition("\n")[0]
+        reason = shown.diagnosis.text if shown.diagnosis else headline(shown.message)
         yield from page.sentence(Text(f"{slug}: ", "bold").append(page.word(reason, _REASON)))
         yield from page.offer("All reasons:", f"{command} {slug}")
     if failing:

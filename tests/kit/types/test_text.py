@@ -5,6 +5,7 @@ import time
 import pytest
 
 from grader.types.text import (
+    headline,
     imported_modules,
     is_of_warnings,
     is_quick_to_parse,
@@ -126,6 +127,12 @@ def test_names_are_listed_as_in_a_sentence(names: list[str], sentence: str) -> N
 def test_warnings_are_told_from_what_the_code_prints(text: str, expected: bool) -> None:
     assert is_of_warnings(text) is expected
     assert what_it_did(text) == ("caused warnings" if expected else "printed")
+
+
+def test_a_headline_has_the_plain_words_of_an_exception() -> None:
+    message = "EOFError: EOF\n  in words  nobody can answer\n  a.py, line 3"
+    assert headline(message) == "EOFError: EOF (nobody can answer)"
+    assert headline("The shape is wrong\n  in words") == "The shape is wrong"
 
 
 def test_imported_modules_are_found_in_code_that_no_parser_reads() -> None:

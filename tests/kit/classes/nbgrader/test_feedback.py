@@ -172,8 +172,13 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
             "0 of 4 points. All 2 checks failed for one reason: No file",
         ),
         (
-            stage(Status.FAILED, check(Outcome.TIMEOUT, message="No end\nf"), PASSED, NOT_RUN),
-            "(-2)\n- It folds (-2, skipped: no points until others pass)\n\nNo end",
+            stage(
+                Status.FAILED,
+                check(Outcome.TIMEOUT, message="No end\n  in words  it loops"),
+                PASSED,
+                NOT_RUN,
+            ),
+            "(-2)\n- It folds (-2, skipped: no points until others pass)\n\nNo end (it loops)",
         ),
     ],
 )
