@@ -61,8 +61,14 @@ def console(args: argparse.Namespace) -> CourseConsole:
     """The console for stdout, plain if so requested."""
     from grader.show.screen import CourseConsole, PlainConsole
 
-    plain = is_plain(args)
-    made = PlainConsole(no_color=True, width=_UNBROKEN) if plain else CourseConsole()
+    # rich takes a terminal that says it is dumb for 80 columns wide, unless both sizes are given.
+    columns, height = shutil.get_terminal_size()
+    if is_plain(args):
+        made: CourseConsole = PlainConsole(no_color=True, width=_UNBROKEN, height=height)
+    elif os.environ.get("TERM") == "dumb" and sys.stdout.isatty():
+        made = CourseConsole(width=columns, height=height)
+    else:
+        made = CourseConsole()
     if args.course is not None:
         made.course = f"--course {shlex.quote(str(args.course))}"
     return made

@@ -103,8 +103,7 @@ def nothing_to_predict(page: Page, slug: str, file: str) -> Iterator[Text]:
 
 
 def _next_step(page: Page, file: str) -> Iterator[Text]:
-    yield from page.offer("Your file:        ", file)
-    yield from page.offer("Grade each save:   ", "grade watch")
+    yield from page.offers([("Your file:", file), ("Grade each save:", "grade watch")])
     yield Text()
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Print a few plain lines that show how a check fails. Run them in the folder of your
-    files, without the grader.
+    """Print a few plain lines that show how a check fails. Save them in a new file beside yours
+    and run it, without the grader.
     """
     parser.add_argument(
         "check", metavar="CHECK", help="such as softmax.values; a stage means its first failure"

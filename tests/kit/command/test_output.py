@@ -54,3 +54,14 @@ def test_a_command_to_type_names_the_course_that_was_named_and_is_never_cut(
         lines = capsys.readouterr().out.replace("Type:", "").splitlines()
         shown = [line.strip() for line in lines if line.strip()]
         assert shown == [f"{typed[0]}{more}", f"{typed[1]}{more}", *typed[2:]]
+
+
+@pytest.mark.parametrize(("plain", "width"), [(False, 60), (True, 10_000)])
+def test_a_dumb_terminal_is_as_wide_as_it_says_and_plain_lines_stay_whole_there(
+    monkeypatch: pytest.MonkeyPatch, plain: bool, width: int
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal for rich
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert console(argparse.Namespace(plain=plain, course=None)).width == width

@@ -143,7 +143,7 @@ def test_with_input_piped_in(folder: Path) -> None:
     assert "Fold a sheet   3 questions" in shown
     assert "  Your answer, a shape: \n  ✓ Right: (4, 3)\n" in shown
     assert "  2 of 3 at the first try." in shown
-    assert f"Your file:          {Path('exercises', 'fold.py')}\n" in shown
+    assert f"Your file:        {Path('exercises', 'fold.py')}\n" in shown
     assert not memory_folder(folder).exists()
 
 

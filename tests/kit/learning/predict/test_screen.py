@@ -94,8 +94,8 @@ def test_the_end() -> None:
         "\n"
         "  3 of 4 at the first try. Now you know what your code has to do.\n"
         "\n"
-        "  Your file:          exercises/fold.py\n"
-        "  Grade each save:     grade watch\n"
+        "  Your file:        exercises/fold.py\n"
+        "  Grade each save:  grade watch\n"
         "\n"
     )
 
@@ -111,7 +111,7 @@ def test_the_end_before_the_last_question_says_how_to_go_on(done: int, first: st
 def test_a_stage_without_questions() -> None:
     drawn = draw(nothing_to_predict("nest", "exercises/nest.py"))
     assert "  nest has no questions.\n" in drawn
-    assert "  Your file:          exercises/nest.py\n" in drawn
+    assert "  Your file:        exercises/nest.py\n" in drawn
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
