@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from grader import __version__
 from grader.command.output import add_common_options, complain
@@ -115,12 +115,19 @@ def with_command(words: Sequence[str]) -> list[str]:
     return list(words) if words and words[0] in known else ["grade", *words]
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Raise a KitError: argparse would print the usage first."""
+        name = "grade grade" if self.prog == "grade" else self.prog
+        raise KitError(f"{message}; `{name} --help` shows its options")
+
+
 def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser for a command line, which starts with a command.
 
     Raises KitError for a command that is not installed.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="grade",
         description="Grade your code: show the scoreboard, then why the first failing stage fails.",
         usage="grade [STAGE ...] [options]  |  grade COMMAND [options]",

@@ -51,6 +51,8 @@ def test_no_stage_hides_a_command() -> None:
         ("--al softmax --deivce cpu", "`grade` has no option --deivce (did you mean '--device'?)"),
         ("hint softmax 1 2", "`grade hint` does not accept '2'"),
         ("release student --verbose", "`grade release` has no option --verbose"),
+        ("--seed x", "argument --seed: invalid int value: 'x'"),
+        ("reset", "the following arguments are required: STAGE"),
     ],
 )
 def test_what_a_command_does_not_take_is_told_in_a_line(
