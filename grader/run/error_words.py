@@ -287,6 +287,8 @@ must be (?:int|tuple of ints), not float$|^slice indices must be integers
     a whole number is needed here: / gives a float even for 8 / 2, and // does not
 only one element tensors can be converted|must be (?:Number|tuple of ints), not Tensor$
     <one_number>
+must be tuple of ints, ?but (?:got|found element of type) Tensor
+    <one_number>
 ^a Tensor with \d+ elements cannot be converted to Scalar
     <one_number>
 ^only one dimension can be inferred
