@@ -66,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
                 _trained(args, room, submission, program, waiting, is_over)
             except AnswerError as error:
                 offers = args.submission is None
-                console(args).print(trouble(program.stage.slug, str(error), offers=offers), end="")
+                message = "" if getattr(error, "not_written", False) else str(error)
+                console(args).print(trouble(program.stage.slug, message, offers=offers), end="")
                 return 1
             if is_over():
                 break

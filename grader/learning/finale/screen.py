@@ -95,12 +95,17 @@ def not_passed(page: Page, slug: str, is_changed: bool) -> Iterator[Text]:
 
 @screen
 def trouble(page: Page, slug: str, message: str, *, offers: bool) -> Iterator[Text]:
-    """Why there is no training and, with `offers`, what to type next."""
+    """Why there is no training and, with `offers`, what to type next.
+
+    Without a message, the stage is not written yet.
+    """
     yield Text()
+    why = ", but it fails:" if message else ", which is not written yet."
     yield from page.sentence(
-        Text("The finale needs your ").append(page.word(slug), "bold").append(", but it fails:")
+        Text("The finale needs your ").append(page.word(slug), "bold").append(why)
     )
-    yield from page.verbatim(message, MARGIN + 2, limit=_SAMPLE_LINES)[0]
+    if message:
+        yield from page.verbatim(message, MARGIN + 2, limit=_SAMPLE_LINES)[0]
     yield Text()
     if offers:
         yield from page.offer("To check it:", f"grade {slug}")

@@ -28,8 +28,8 @@ _STUCK = ("Stuck?", "grade hint")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Make a folder to work in: the files to write, a README and settings for your editor. In such
-    a folder, it restores missing files. It never overwrites a file. In a folder with other files,
-    it runs only as `grade init .`, or in a git repository.
+    a folder, it restores missing files. It never overwrites a file. It uses a folder with other
+    files only if you type `grade init .` there, or if that is a git repository.
     """
     parser.add_argument(
         "folder",

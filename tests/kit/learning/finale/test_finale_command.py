@@ -106,7 +106,7 @@ def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
     write(PROGRAM.replace("self.rough, self", "smooth(np.ones(3), 2)\n        self.rough, self"))
     code, shown, errors = say("finale", "--submission", str(TINY.root / "exercises"))
     assert (code, errors) == (1, "")
-    assert shown.strip().startswith("The finale needs your smooth, but it fails:")
+    assert shown.strip().startswith("The finale needs your smooth, which is not written yet.")
     assert "To check it" not in shown, "for `grade smooth` would grade other files"
     assert not (tiny / "finale").exists()
     shutil.copy(TINY.root / "exercises" / "smooth.py", tiny / "exercises")
