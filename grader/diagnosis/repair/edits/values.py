@@ -15,6 +15,7 @@ from grader.diagnosis.repair.edits.syntax import integer, is_axis, is_of_self, i
 
 _INFINITY = re.compile(r"""(torch|math|np|numpy)\.inf|float\(["']inf["']\)""")
 _MINUS_INFINITY = 'float("-inf")'
+_RANK = re.compile(r"\.dim\(\)|\.ndim\b|\blen\(")
 
 
 def _index(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
@@ -81,7 +82,8 @@ def _number(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     if isinstance(value, int):
         for other in (value + 1, value - 1):
             yield from source.changed(node, str(other), "number", kind)
-        if value > 1 and not is_negative:
+        is_rank = isinstance(parent, ast.Compare) and _RANK.search(source.code(parent))
+        if value > 1 and not is_negative and not is_rank:
             for name in (*sorted(scope.numbers), *scope.own_numbers):
                 yield from source.changed(node, name, "fixed", "this fixed number")
         return

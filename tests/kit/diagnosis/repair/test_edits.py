@@ -105,6 +105,15 @@ def test_a_number_that_is_compared_is_no_filling() -> None:
     assert half < number
 
 
+@pytest.mark.parametrize("count", ["x.dim()", "x.ndim", "len(x.shape)"])
+def test_a_number_of_axes_is_no_fixed_size(count: str) -> None:
+    source = (
+        f"def f(x):\n    a = x.shape[0]\n    if {count} == 2: x = x + 1\n    return x.view(9, a)\n"
+    )
+    fixed = [edit for edit in edits_of(source) if edit.rule == "fixed"]
+    assert {source[edit.start : edit.end] for edit in fixed} == {"9"}
+
+
 def test_a_default_number_may_be_zero() -> None:
     source = "def f(x, p=0.1):\n    return g(x, p)\n"
     assert source.replace("0.1", "0.0") in {each.applied(source) for each in edits_of(source)}
