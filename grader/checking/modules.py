@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from grader.checking.comparing import are_close, is_between
+from grader.checking.comparing import are_close, expect_gradients_close, is_between
 from grader.checking.wording import CheckFailed, contrast, expect_sizes
 from grader.types.report import Way
 
@@ -183,6 +183,7 @@ def expect_dropped(
     p: float,
     *,
     axes: Mapping[str, str],
+    inputs: Mapping[str, Tensor] | None = None,
     returned: Tensor | None = None,
     what: str = "weight",
 ) -> None:
@@ -192,9 +193,11 @@ def expect_dropped(
     what lies along them, in the plural; `what` is one number to the learner. If they are not the
     result itself, `seen` and `again` are each read from the output in another place: a dropped
     number is dropped in both. `returned`, if given, must be the numbers before or after dropout.
+    `inputs`, if given, are leaf tensors that the gradients of the remaining numbers must reach.
     """
     import torch
 
+    learned, formula = seen, full
     seen, full = (x.detach().cpu().double() for x in (seen, full))
     if torch.allclose(seen, full, rtol=1e-3, atol=1e-6):
         raise contrast(
@@ -234,6 +237,8 @@ def expect_dropped(
     _expect_single_draws(off, full != 0, p, axes, what)
     if returned is not None:
         _expect_own_weights(returned.detach().cpu().double(), full, seen)
+    if inputs is not None:
+        expect_gradients_close(learned, formula * ~off / (1 - p), inputs, rtol=1e-3, atol=1e-4)
 
 
 def _expect_single_draws(

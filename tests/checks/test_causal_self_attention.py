@@ -456,7 +456,6 @@ def test_heads_must_divide(submission: Submission, d_in: int, d_out: int, H: int
 
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-@torch.no_grad()
 def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # A token's features say which token it is, w_v writes that twice into each head and w_o is the
@@ -471,7 +470,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         "w_o.bias": torch.zeros(d_out, device=device),
     }
     which = torch.eye(T, device=device).expand(B, T, T)
-    x = torch.cat([which, rand(B=B, T=T, others=others)], dim=2)
+    rest = rand(B=B, T=T, others=others, grad=True)
+    x = torch.cat([which, rest], dim=2)
     weights = torch.zeros(B, H, T, T, dtype=torch.float64)
     for token in range(T):
         weights[:, :, token, : token + 1], _ = shares(state, H, x, token)
@@ -483,7 +483,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         for output in outputs:
             expect_shape(output, B=B, T=T, d_out=d_out)
         once, again = outputs[0].reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
-        expect_dropped(once, again, weights, p, axes=ALONG)
+        expect_dropped(once, again, weights, p, axes=ALONG, inputs={"x": rest})
         assert not torch.equal(*outputs), (
             f"In training mode with dropout={p} two calls give the same output\n"
             "  expected  a new draw in each call\n"

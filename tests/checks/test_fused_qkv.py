@@ -350,7 +350,6 @@ def test_start(submission: Submission) -> None:
 
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-@torch.no_grad()
 def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # Of every token two features in each head's values say which token it is, and w_o is the
@@ -358,7 +357,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     # returned have been dropped.
     B, H, T = 6, 2, 10
     D = H * 2 * T
-    x = torch.cat([torch.eye(T, device=device).repeat(B, 1, 1), rand(B=B, T=T, D=D - T)], dim=-1)
+    rest = rand(B=B, T=T, D=D - T, grad=True)
+    x = torch.cat([torch.eye(T, device=device).repeat(B, 1, 1), rest], dim=-1)
     state = draw_state(rand, shapes(D, bias=False))
     values = torch.eye(T, D, device=device).repeat(2 * H, 1)
     state["w_qkv.weight"] = torch.cat([0.5 * state["w_qkv.weight"][: 2 * D], values])
@@ -371,7 +371,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
             dropped, returned = fused(x)
         expect_shape(dropped, "the output", B=B, T=T, D=D)
         once, again = dropped.reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
-        expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
+        expect_dropped(once, again, weights, p, axes=ALONG, inputs={"x": rest}, returned=returned)
         fused.eval()
         expect_close(fused(x)[0], output, axes=OUTPUT, what="the output after eval()")
 

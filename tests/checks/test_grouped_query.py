@@ -385,7 +385,6 @@ def test_sizes_must_divide(submission: Submission, D: int, H: int, Hkv: int) -> 
 
 
 @pytest.mark.points(1, hint=5)
-@torch.no_grad()
 def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # w_v takes the first features of value and w_o is the identity, and value is 1 in two features
@@ -398,7 +397,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
         "w_v.weight": torch.eye(Hkv * (D // H), D, device=device),
         "w_o.weight": torch.eye(D, device=device),
     }
-    query, key = rand(B=B, Tq=Tq, D=D), rand(B=B, Tk=Tk, D=D)
+    query, key = rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True)
+    leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
     output, weights = reference(state, sizes, query, key, value, None)
 
@@ -408,7 +408,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
         dropped, returned = gqa(query, key, value)
         expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
         once, twice = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-        expect_dropped(once, twice, weights, p, axes=ALONG, returned=returned)
+        expect_dropped(once, twice, weights, p, axes=ALONG, inputs=leaves, returned=returned)
         again, _ = gqa(query, key, value)
         assert not torch.equal(dropped, again), "In training mode two calls drop the same weights"
         gqa.eval()

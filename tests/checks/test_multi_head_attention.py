@@ -625,7 +625,6 @@ def test_builtin_gpu(submission: Submission, rand: Rand, device: torch.device) -
 
 @pytest.mark.points(2, hint=6)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-@torch.no_grad()
 def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights and divides the others by 1 - dropout"""
     # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight can
@@ -639,7 +638,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         "w_v.weight": one,
         "w_o.weight": one,
     }
-    query, key = rand(B=B, Tq=Tq, D=D), rand(B=B, Tk=Tk, D=D)
+    query, key = rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True)
+    leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
     output, weights = reference(state, H, query, key, value)
 
@@ -650,7 +650,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     dropped, returned = mha(query, key, value)
     expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
     once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-    expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
+    expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
 
 
 @pytest.mark.points(1, hint=6)

@@ -373,7 +373,6 @@ def test_weight_gradients(submission: Submission, rand: Rand, device: torch.devi
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize("need", [True, False])
-@torch.no_grad()
 def test_dropout(submission: Submission, rand: Rand, device: torch.device, need: bool) -> None:
     """Dropout drops single weights in training, with and without the weights"""
     # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight
@@ -386,7 +385,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, need:
         "w_v.weight": one,
         "w_o.weight": one,
     }
-    query, key = rand(B=B, Tq=Tq, D=D), rand(B=B, Tk=Tk, D=D)
+    query, key = rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True)
+    leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
     output, weights = reference(state, query, key, value, H=H)
     mha = module(submission, state, H, dropout=p, bias=False)
@@ -397,7 +397,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, need:
         expect_shape(dropped, B=B, Tq=Tq, D=D)
         is_right(returned, f" in training {when}")
         once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-        expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
+        expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
         mha.eval()
         still = mha(query, key, value, need_weights=need)[0]
         expect_close(still, output, axes=OUTPUT, what="the output after eval()")

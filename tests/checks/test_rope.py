@@ -506,7 +506,6 @@ def test_dtypes(
 
 
 @pytest.mark.points(1)
-@torch.no_grad()
 def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight can
@@ -515,7 +514,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
     D = H * 2 * Tk
     state = draw_state(rand, shapes(D, bias=False))
     state["w_v.weight"] = state["w_o.weight"] = torch.eye(D, device=device)
-    query, key = rand(B=B, Tq=Tq, D=D), rand(B=B, Tk=Tk, D=D)
+    query, key = rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True)
+    leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
     plain = module(submission, state, H, bias=False)
     output, weights = nearer_results(plain(query, key, value), state, H, query, key, value)
@@ -528,7 +528,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
         dropped, returned = mha(query, key, value)
         expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
         once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-        expect_dropped(once, again, weights, p, axes=ALONG, returned=returned)
+        expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
         mha.eval()
         still = mha(query, key, value)[0]
         expect_close(still, output, axes=OUTPUT, what="the output after eval()")

@@ -479,7 +479,6 @@ def test_heads_must_divide(submission: Submission, num_hiddens: int, num_heads: 
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-@torch.no_grad()
 def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # w_v writes which key a value belongs to into each head, twice, and w_o is the identity: so
@@ -493,7 +492,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         "w_v.weight": torch.eye(Tk, device=device).repeat(2 * H, 1),
         "w_o.weight": torch.eye(D, device=device),
     }
-    queries, keys, _ = tokens(rand, B, Tq, Tk, sizes)
+    queries, keys, _ = tokens(rand, B, Tq, Tk, sizes, grad=True)
+    leaves = {"queries": queries, "keys": keys}
     inputs = [queries, keys, torch.eye(Tk, device=device).repeat(B, 1, 1)]
     lens = torch.tensor(lengths, device=device)
     expected = reference(state, H, inputs, lens)
@@ -510,7 +510,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
             expect_shape(output, B=B, Tq=Tq, D=D)
         once, again = outputs[0].reshape(B, Tq, H, 2, Tk).unbind(3)
         weights = expected.reshape(B, Tq, H, 2, Tk)[:, :, :, 0]
-        expect_dropped(once, again, weights, p, axes=ALONG)
+        expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves)
         assert not torch.equal(*outputs), (
             f"In training mode with dropout={p} two calls give the same output\n"
             "  expected  a new draw in each call\n"

@@ -27,6 +27,15 @@ def test_dropout_of_a_result_is_told_in_its_own_words() -> None:
         assert "weight" not in str(caught.value)
 
 
+def test_gradients_pass_through_the_dropout() -> None:
+    torch.manual_seed(1)
+    full = torch.randn(40, 50, requires_grad=True)
+    seen = torch.nn.functional.dropout(full, 0.5)
+    expect_dropped(seen, None, full, 0.5, axes=ALONG, inputs={"x": full})
+    with pytest.raises(CheckFailed, match="No gradient reaches x"):
+        expect_dropped(seen.detach(), None, full, 0.5, axes=ALONG, inputs={"x": full})
+
+
 def test_dropout_with_the_share_to_keep_is_told_so() -> None:
     torch.manual_seed(1)
     full = torch.randn(40, 50)
