@@ -245,6 +245,9 @@ tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (
     not: call contiguous() first
 ^output with shape \[([-\d, ]{1,90})\] doesn't match the broadcast shape
     a method that works in place cannot enlarge its tensor of shape [{}]
+^one of the variables needed for gradient computation has been modified by an inplace operation
+    the gradient needs numbers that your code has overwritten since: make a new tensor, without a
+    method such as add_ and without inplace=True
 shape '\[([-\d, ]{1,90})\]' is invalid for input of size (\d+)
     <reshaped>
 view size is not compatible with

@@ -20,6 +20,10 @@ _KIND_WORDS = {
     "number": "a number",
     "any": "any value",
 }
+_NESTED = (
+    "\n  in words  a tuple within a tuple: a call may return one already, and without brackets "
+    "`x if c else y, z` means (x if c else y), z"
+)
 
 
 def checked(value: Any, entry: EntryPoint, call: str) -> Any:
@@ -46,6 +50,7 @@ def checked(value: Any, entry: EntryPoint, call: str) -> Any:
                 raise WrongReturn(
                     f"{call} returned {described(part)} as value {number} of {len(value)}\n"
                     f"  expected  {_KIND_WORDS[kind]}"
+                    + (_NESTED if isinstance(part, tuple) else "")
                 )
         return _whole(value, call)
     if not _is_kind(value, entry.returns[0]):

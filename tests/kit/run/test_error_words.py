@@ -215,6 +215,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: torch.ones(2, 1).masked_fill_(torch.ones(2, 2).bool(), 0),
         r"cannot enlarge .* \[2, 1\]",
     ),
+    "a result overwritten before its gradient": (
+        lambda: torch.ones(2, requires_grad=True).exp().mul_(2).sum().backward(),
+        "overwritten since: .* inplace=True",
+    ),
     "complex numbers of a view": (
         lambda: torch.view_as_complex(torch.ones(2, 3).mT),
         "call contiguous",

@@ -151,6 +151,9 @@ def test_a_wrong_second_value_is_told_with_what_was_due_in_its_place() -> None:
         checked((torch.ones(2), None), PAIR, "f(...)")
     assert str(caught.value) == "f(...) returned None as value 2 of 2\n  expected  a number"
 
+    with pytest.raises(WrongReturn, match=r"\n  in words  a tuple within a tuple: "):
+        checked(((torch.ones(2), 1), None), PAIR, "f(...)")
+
 
 def test_any_answer_of_plain_values_comes_back_as_it_was() -> None:
     right = {(1, "a"): [{b"x", 2j}, (None, frozenset({1.5}))]}
