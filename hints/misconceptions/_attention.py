@@ -700,8 +700,8 @@ class MaskPlusInf(Attention):
 @_usual(
     "mask",
     "mask_times_inf",
-    "You multiply -inf by a 0/1 mask, and 0 times inf is NaN at every allowed position. Fill "
-    "the blocked ones with -inf: masked_fill or torch.where.",
+    "You multiply inf or -inf by a 0/1 mask, and 0 times inf is NaN at every allowed position. "
+    "Fill the blocked ones with -inf: masked_fill or torch.where.",
 )
 class MaskTimesInf(Attention):
     def block(self, scores: Tensor, mask: Tensor) -> Tensor:
@@ -1112,8 +1112,8 @@ class DropoutAlways(Attention):
 @_usual(
     "dropout",
     "dropout_never",
-    "In training mode you drop none of the weights. Apply dropout to the attention weights, "
-    "and use what it returns: it changes no tensor in place.",
+    "In training mode this call drops none of the weights. Apply dropout to the attention "
+    "weights of every call, and use what it returns: it changes no tensor in place.",
 )
 class DropoutNever(Attention):
     def drop(self, weights: Tensor) -> Tensor:

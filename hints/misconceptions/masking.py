@@ -462,8 +462,8 @@ def apply_numbers_added(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_zero_times_inf",
     replaces="apply_mask",
-    says="You multiply -inf by a 0/1 mask, and 0 times inf is NaN at every allowed position. "
-    "Choose between two values instead of multiplying.",
+    says="You multiply inf or -inf by a 0/1 mask, and 0 times inf is NaN at every allowed "
+    "position. Choose between two values instead of multiplying.",
     hint=5,
 )
 def apply_zero_times_inf(scores: Tensor, mask: Tensor | None) -> Tensor:
