@@ -238,7 +238,7 @@ def expect_dropped(
     if returned is not None:
         _expect_own_weights(returned.detach().cpu().double(), full, seen)
     if inputs is not None:
-        expect_gradients_close(learned, formula * ~off / (1 - p), inputs, rtol=1e-3, atol=1e-4)
+        expect_gradients_close(learned, formula * ~off / (1 - p), inputs, rtol=1e-4, atol=1e-5)
 
 
 def _expect_single_draws(
