@@ -162,7 +162,7 @@ def test_shape(
         pytest.param(2, 4, 7, 12, 4, 3, marks=pytest.mark.random),
     ],
 )
-@pytest.mark.parametrize("spread", [1.0, 30.0, 300.0])
+@pytest.mark.parametrize("spread", [1.0, 30.0, 300.0, 0.0])
 @torch.no_grad()
 def test_full_length(
     submission: Submission,

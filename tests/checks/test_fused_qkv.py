@@ -235,7 +235,7 @@ def test_without_biases(submission: Submission, rand: Rand) -> None:
     ],
     ids=str,
 )
-@pytest.mark.parametrize(("B", "spread"), [(2, 1.0), (5, 1.0), (2, 30.0)])
+@pytest.mark.parametrize(("B", "spread"), [(2, 1.0), (5, 1.0), (2, 30.0), (2, 0.0)])
 @torch.no_grad()
 def test_masks(
     submission: Submission,
@@ -262,7 +262,7 @@ def test_masks(
     for tokens in (x, x.mT.contiguous().mT):
         with expect_unchanged(x=tokens, mask=mask):
             results = fused(tokens, mask=mask)
-        when = f" for a mask [{', '.join(axes.split())}]"
+        when = f" for a mask [{', '.join(axes.split())}]" + " and scores of 0" * (spread == 0)
         expect_both(results, expected, when, tolerance)
         fused.train()  # where nothing is dropped either
 

@@ -255,7 +255,7 @@ def test_builtin_gpu(submission: Submission, rand: Rand, seed: int, device: torc
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize("axes", ["Tq Tk", "B 1 1 Tk", "B 1 Tq Tk"])
 @pytest.mark.parametrize(
-    ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0)]
+    ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0), (2, 5, 0.0)]
 )
 @torch.no_grad()
 def test_masks(
@@ -279,6 +279,7 @@ def test_masks(
         with expect_unchanged(mask=given):
             results = gqa(*inputs, mask=given)
         when = f" for a mask [{', '.join(axes.split())}] of {dtype}"
+        when += " and scores of 0" * (spread == 0)
         expect_both(results, expected, when, tolerance)
 
 

@@ -158,7 +158,7 @@ def test_shapes(
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 1, 6, 2), (2, 5, 12, 3), (3, 6, 20, 4)])
-@pytest.mark.parametrize("spread", [1.0, 30.0])
+@pytest.mark.parametrize("spread", [1.0, 30.0, 0.0])
 @torch.no_grad()
 def test_without_cache(
     submission: Submission, rand: Rand, B: int, T: int, D: int, H: int, spread: float

@@ -338,8 +338,8 @@ def test_causal(
 @pytest.mark.points(2, hint=5)
 @pytest.mark.parametrize(
     ("B", "Tq", "spread"),
-    [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0)],
-    ids=["", "one query", "as many queries as sequences", "large scores"],
+    [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0), (2, 5, 0.0)],
+    ids=["", "one query", "as many queries as sequences", "large scores", "scores of 0"],
 )
 @torch.no_grad()
 def test_mask_shapes(
@@ -362,7 +362,7 @@ def test_mask_shapes(
         mask = draw_truths(rand, seed, **shape)
         expected = reference(state, H, query, key, value, mask)
         results = mha(query, key, value, mask=mask)
-        when = f" for a mask [{', '.join(axes.split())}]"
+        when = f" for a mask [{', '.join(axes.split())}]" + " and scores of 0" * (spread == 0)
         expect_both(results, expected, when, rtol=tolerance, atol=tolerance)
 
 

@@ -364,7 +364,7 @@ def test_long(submission: Submission, rand: Rand) -> None:
 @pytest.mark.points(1)
 @pytest.mark.parametrize("axes", ["Tq Tk", "H Tq Tk", "B 1 1 Tk", "1 H 1 Tk", "B H Tq Tk"])
 @pytest.mark.parametrize(
-    ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0)]
+    ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0), (2, 5, 0.0)]
 )
 @torch.no_grad()
 def test_masks(
@@ -391,6 +391,7 @@ def test_masks(
     expected = nearer_results(answers[0], state, H, *inputs, mask)
     for dtype, results in zip(dtypes, answers, strict=True):
         when = f" for a mask [{', '.join(axes.split())}] of {dtype}"
+        when += " and scores of 0" * (spread == 0)
         expect_both(results, expected, when, tolerance)
 
 
