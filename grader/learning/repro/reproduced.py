@@ -58,10 +58,8 @@ def find_failure(
     if name:
         known = {check.id.partition(".")[2] for check in result.checks}
         if name not in known:
-            near = (
-                close_to(name, known) or f"; `grade repro {stage.slug}` takes the first that fails"
-            )
-            raise KitError(f"{stage.slug} has no check '{name}'{near}")
+            advice = f"; `grade repro {stage.slug}` takes the first that fails"
+            raise KitError(f"{stage.slug} has no check '{name}'{close_to(name, known) or advice}")
         check = failing.get(f"{stage.slug}.{name}")
     else:
         check = result.causes[0].show if result.causes else None
