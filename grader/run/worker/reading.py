@@ -374,7 +374,10 @@ def _units_of_class(
 
 
 def _reached(units: Iterable[_Unit], own: set[str], others: set[str]) -> Iterator[_Unit]:
-    """The units that the names `own` may lead to, without passing through `others`."""
+    """The units that the names `own` may lead to, without passing through `others`.
+
+    A method is reached by its name only if its class is too: another class may have such a method.
+    """
     definers: dict[str, list[_Unit]] = {}
     for unit in units:
         is_others = unit.within in others or unit.defines & others
@@ -383,11 +386,16 @@ def _reached(units: Iterable[_Unit], own: set[str], others: set[str]) -> Iterato
     known = set(own)
     pending = sorted(own)
     reached: set[_Unit] = set()
+    waiting: dict[str, list[_Unit]] = {}  # methods, by their class
     for name in pending:
-        for unit in definers.get(name, ()):
-            if unit not in reached:
-                reached.add(unit)
-                yield unit
-                more = unit.mentions() - others - known
-                known |= more
-                pending += sorted(more)
+        for unit in (*definers.get(name, ()), *waiting.pop(name.removeprefix("."), ())):
+            if unit in reached:
+                continue
+            if name.startswith(".") and not {unit.within, f".{unit.within}"} & known:
+                waiting.setdefault(unit.within, []).append(unit)
+                continue
+            reached.add(unit)
+            yield unit
+            more = unit.mentions() - others - known
+            known |= more
+            pending += sorted(more)

@@ -67,6 +67,18 @@ CALLED = {
         "import paper\nclass Bird:\n    def cut(self): paper.glue()\n"
         "    def forward(self): self.cut()"
     ),
+    "in a method of an object made before": (
+        "import paper\nclass Tool:\n    def cut(self): paper.glue()\n"
+        "tool = Tool()\ndef wings(): tool.cut()"
+    ),
+    "in a method whose class is an attribute": (
+        "import paper\nclass Tool:\n    def cut(self): paper.glue()\n"
+        "def wings(box): box.Tool().cut()"
+    ),
+    "in a method that is known before its class": (
+        "import paper\nclass Tool:\n    def cut(self): paper.glue()\n"
+        "class Base(Tool): pass\nclass Bird(Base):\n    def forward(self): self.cut()"
+    ),
     "in a method that has the name of another stage's function": (
         "import paper\nclass Bird:\n    def fold(self): paper.glue()\n"
         "    def forward(self): self.fold()"
@@ -136,6 +148,10 @@ NOT_CALLED = {
     ),
     "a method of another stage's class": (
         "import paper\nclass fold:\n    def cut(self): paper.glue()\n"
+        "class Bird:\n    def cut(self): pass\n    def forward(self): self.cut()"
+    ),
+    "a method of a class that nothing makes": (
+        "import paper\nclass Torchs:\n    def cut(self): paper.glue()\n"
         "class Bird:\n    def cut(self): pass\n    def forward(self): self.cut()"
     ),
     "a test of its own": "import paper\ndef wings(): pass\ndef test_it(): paper.glue()",
