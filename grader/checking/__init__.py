@@ -61,6 +61,7 @@ two places:
 >>> along = {"B": "sequences", "T": "tokens"}
 >>> expect_dropped(kept, None, weights, 0.5, axes=along, what="number")
 >>> expect_dropped(kept, kept, weights, 0.5, axes=along, returned=weights)
+>>> expect_new_draws(kept, torch.nn.functional.dropout(weights, 0.5), " with a mask")
 
 The types Module, Usage and Trial say what `submission` gives back.
 '''
@@ -89,6 +90,7 @@ from grader.checking.modules import (
     draw_state,
     draw_truths,
     expect_dropped,
+    expect_new_draws,
     expect_parameters,
     expect_start,
     linear_shapes,
@@ -118,6 +120,7 @@ __all__ = [
     "expect_dtype",
     "expect_equal",
     "expect_gradients_close",
+    "expect_new_draws",
     "expect_no_constant",
     "expect_parameters",
     "expect_raises",

@@ -241,6 +241,19 @@ def expect_dropped(
         expect_gradients_close(learned, formula * ~off / (1 - p), inputs, rtol=1e-4, atol=1e-5)
 
 
+def expect_new_draws(first: Tensor, second: Tensor, when: str = "") -> None:
+    """Expect two calls in training mode, both as `when` says, not to drop the same numbers."""
+    import torch
+
+    if torch.equal(first, second):
+        raise contrast(
+            f"In training mode two calls{when} give the same output",
+            "a new draw in each call",
+            "the same output twice",
+            Way.VALUES,
+        )
+
+
 def _expect_single_draws(
     off: Tensor, drawn: Tensor, p: float, axes: Mapping[str, str], what: str
 ) -> None:

@@ -269,7 +269,7 @@ def test_blocked_gradients(submission: Submission, rand: Rand) -> None:
 
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize(
-    ("p", "kind"), [(0.5, "plain"), (0.2, "plain"), (0.2, "causal"), (0.5, "both")]
+    ("p", "kind"), [(0.5, "plain"), (0.2, "masked"), (0.2, "causal"), (0.5, "both")]
 )
 def test_dropout(
     submission: Submission, rand: Rand, device: torch.device, p: float, kind: str
@@ -279,11 +279,11 @@ def test_dropout(
     B, H, Tk = 5, 6, 5
     causal = kind in ("causal", "both")
     Tq = Tk if causal else 30
-    grad = kind == "plain"  # weights are dropped without gradients too
+    grad = kind in ("plain", "masked")  # weights are dropped without gradients too
     q, k, _ = inputs(rand, B, H, Tq, Tk, 2 * Tk, scale=0.5, grad=grad)
     v = torch.eye(Tk, device=device).repeat(B, H, 1, 2)
     # The kernels that drop weights are others, and do not take the same arguments together.
-    mask = torch.arange(Tk, device=device) != 2 if kind == "both" else None
+    mask = torch.arange(Tk, device=device) != 2 if kind in ("masked", "both") else None
     mask = mask if mask is None else mask.reshape(1, 1, 1, Tk)
     weights = reference(q, k, v, mask, causal)[..., :Tk]
     with expect_unchanged(q=q, k=k, v=v, **({} if mask is None else {"mask": mask})):

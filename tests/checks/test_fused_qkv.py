@@ -24,6 +24,7 @@ from grader.checking import (
     expect_dtype,
     expect_equal,
     expect_gradients_close,
+    expect_new_draws,
     expect_no_constant,
     expect_parameters,
     expect_raises,
@@ -370,6 +371,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         expect_shape(dropped, "the output", B=B, T=T, D=D)
         once, again = dropped.reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG, inputs={"x": rest}, returned=returned)
+        first, second = (fused(x, causal(T, device))[0] for _ in range(2))
+        expect_new_draws(first, second, " with a mask")
         fused.eval()
         expect_close(fused(x)[0], output, axes=OUTPUT, what="the output after eval()")
 

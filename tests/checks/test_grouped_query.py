@@ -25,6 +25,7 @@ from grader.checking import (
     expect_dtype,
     expect_equal,
     expect_gradients_close,
+    expect_new_draws,
     expect_parameters,
     expect_raises,
     expect_results,
@@ -410,8 +411,10 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
         expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
         once, twice = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
         expect_dropped(once, twice, weights, p, axes=ALONG, inputs=leaves, returned=returned)
-        again, _ = gqa(query, key, value)
-        assert not torch.equal(dropped, again), "In training mode two calls drop the same weights"
+        expect_new_draws(dropped, gqa(query, key, value)[0])
+        mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
+        first, second = (gqa(query, key, value, mask)[0] for _ in range(2))
+        expect_new_draws(first, second, " with a mask")
         gqa.eval()
         still = gqa(query, key, value)[0]
         expect_close(still, output, axes=OUTPUT, what="the output after eval()")

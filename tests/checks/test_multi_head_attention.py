@@ -26,6 +26,7 @@ from grader.checking import (
     expect_dtype,
     expect_equal,
     expect_gradients_close,
+    expect_new_draws,
     expect_no_constant,
     expect_parameters,
     expect_raises,
@@ -655,13 +656,14 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
 
 @pytest.mark.points(1, hint=6)
 @torch.no_grad()
-def test_modes(submission: Submission, rand: Rand) -> None:
+def test_modes(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Dropout acts in training mode only, with a new draw in each call"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     state = draw_state(rand, shapes(D))
     query, key, value = tokens(rand, B, Tq, Tk, D)
     mha = module(submission, state, H, dropout=0.5)
     expected = reference(state, H, query, key, value)
+    mask = padding([7, 2], Tk, device)
     for _ in range(2):
         expect_both(mha(query, key, value), expected, " after eval()")
         mha.train()
@@ -673,11 +675,9 @@ def test_modes(submission: Submission, rand: Rand) -> None:
                 "  expected  an output in which about half of the weights are missing\n"
                 "  got       the output of evaluation mode"
             )
-        assert not torch.equal(*outputs), (
-            "In training mode two calls drop the same weights\n"
-            "  expected  a new draw in each call\n"
-            "  got       the same output twice"
-        )
+        expect_new_draws(outputs[0], outputs[1])
+        outputs = [mha(query, key, value, mask=mask)[0] for _ in range(2)]
+        expect_new_draws(outputs[0], outputs[1], " with a mask")
         mha.eval()
     expect_both(mha(query, key, value), expected, " after eval()")
 

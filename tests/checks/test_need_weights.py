@@ -28,6 +28,7 @@ from grader.checking import (
     expect_dtype,
     expect_equal,
     expect_gradients_close,
+    expect_new_draws,
     expect_no_constant,
     expect_parameters,
     expect_raises,
@@ -389,6 +390,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, need:
     leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
     output, weights = reference(state, query, key, value, H=H)
+    mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
     mha = module(submission, state, H, dropout=p, bias=False)
     is_right, when = (expect_weights if need else expect_none), f"with need_weights={need}"
     for _ in range(2):
@@ -398,6 +400,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, need:
         is_right(returned, f" in training {when}")
         once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
+        first, second = (mha(query, key, value, mask, need_weights=need)[0] for _ in range(2))
+        expect_new_draws(first, second, " with a mask")
         mha.eval()
         still = mha(query, key, value, need_weights=need)[0]
         expect_close(still, output, axes=OUTPUT, what="the output after eval()")

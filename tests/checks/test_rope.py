@@ -26,6 +26,7 @@ from grader.checking import (
     expect_dtype,
     expect_equal,
     expect_gradients_close,
+    expect_new_draws,
     expect_no_constant,
     expect_parameters,
     expect_raises,
@@ -524,12 +525,15 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
     what = "the output in training with the default dropout"
     expect_close(plain(query, key, value)[0], output, axes=OUTPUT, what=what)
     mha = module(submission, state, H, dropout=p, bias=False)
+    mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
     for _ in range(2):
         mha.train()
         dropped, returned = mha(query, key, value)
         expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
         once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
+        first, second = (mha(query, key, value, mask)[0] for _ in range(2))
+        expect_new_draws(first, second, " with a mask")
         mha.eval()
         still = mha(query, key, value)[0]
         expect_close(still, output, axes=OUTPUT, what="the output after eval()")

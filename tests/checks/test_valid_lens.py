@@ -24,6 +24,7 @@ from grader.checking import (
     expect_dtype,
     expect_equal,
     expect_gradients_close,
+    expect_new_draws,
     expect_parameters,
     expect_raises,
     expect_shape,
@@ -505,16 +506,13 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     attention = module(submission, state, H, dropout=p)
     for _ in range(2):
         attention.train()
-        outputs = [attention(*inputs, lens) for _ in range(2)]
-        for output in outputs:
-            expect_shape(output, B=B, Tq=Tq, D=D)
-        once, again = outputs[0].reshape(B, Tq, H, 2, Tk).unbind(3)
+        output = attention(*inputs, lens)
+        expect_shape(output, B=B, Tq=Tq, D=D)
+        once, again = output.reshape(B, Tq, H, 2, Tk).unbind(3)
         weights = expected.reshape(B, Tq, H, 2, Tk)[:, :, :, 0]
         expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves)
-        assert not torch.equal(*outputs), (
-            f"In training mode with dropout={p} two calls give the same output\n"
-            "  expected  a new draw in each call\n"
-            "  got       the same output twice"
-        )
+        for given, when in (lens, ""), (lens[:, None].expand(B, Tq), " of [B, Tq]"), (None, "out"):
+            first, second = (attention(*inputs, given) for _ in range(2))
+            expect_new_draws(first, second, f" with{when} valid lengths")
         attention.eval()
         expect_output(attention(*inputs, lens), expected, " after eval()")

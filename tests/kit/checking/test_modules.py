@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from grader.checking import CheckFailed, expect_dropped, expect_parameters, with_state
+from grader.checking import (
+    CheckFailed,
+    expect_dropped,
+    expect_new_draws,
+    expect_parameters,
+    with_state,
+)
 
 ALONG = {"B": "sequences", "D": "features"}
 
@@ -34,6 +40,14 @@ def test_gradients_pass_through_the_dropout() -> None:
     expect_dropped(seen, None, full, 0.5, axes=ALONG, inputs={"x": full})
     with pytest.raises(CheckFailed, match="No gradient reaches x"):
         expect_dropped(seen.detach(), None, full, 0.5, axes=ALONG, inputs={"x": full})
+
+
+def test_two_calls_that_drop_the_same_are_told_when_they_do() -> None:
+    first, second = torch.eye(2), torch.ones(2, 2)
+    expect_new_draws(first, second, " with a mask")
+    expect_new_draws(first * float("nan"), first * float("nan"))  # another check judges NaN
+    with pytest.raises(CheckFailed, match="two calls with a mask give the same output"):
+        expect_new_draws(first, first.clone(), " with a mask")
 
 
 def test_dropout_with_the_share_to_keep_is_told_so() -> None:
