@@ -12,7 +12,7 @@ from typing import Any
 from grader.run.budget import Budget
 from grader.run.cells import Names
 from grader.run.facts import ForbiddenCall
-from grader.run.sources import all_sources, stage_sources
+from grader.run.sources import all_sources, imported_sources, stage_sources
 from grader.run.traceback_words import frames_told
 from grader.run.worker.reading import look
 from grader.run.worker.wire import Closed, DeadlineError, Frame, WireError
@@ -109,8 +109,12 @@ class SourceReader:
         """The calls of forbidden names that the stage's functions may reach."""
         if not stage.forbidden:
             return ()
+        submission = self._submission
+        # A notebook's cells all run; a file that nothing imports does not.
+        is_notebook = submission.cells is not None
+        sources = all_sources(submission) if is_notebook else imported_sources(submission, stage)
         about = {
-            "sources": list(all_sources(self._submission)),
+            "sources": list(sources),
             "own": [entry.name for entry in stage.entry_points],
             "others": [
                 entry.name
@@ -119,7 +123,7 @@ class SourceReader:
                 if other.slug != stage.slug
             ],
             "forbidden": list(stage.forbidden),
-            "is_notebook": self._submission.cells is not None,
+            "is_notebook": is_notebook,
         }
         found = self.look("calls", stage.slug, about)
         if found is None and not self._budget.is_spent:

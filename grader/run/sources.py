@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from grader.types.course import Stage
 from grader.types.submission import EXERCISES, Submission
@@ -36,20 +37,25 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
         yield name, _text(data)
 
 
-def libraries(submission: Submission, stage: Stage) -> list[str]:
-    """The modules that a stage's code may import, by their full names, but for the submission's."""
-    unread: dict[str, list[str]] = {}
+def imported_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
+    """Names and texts of the sources of a stage, and of the submission's files that they import."""
+    unread: dict[str, list[tuple[str, str]]] = {}
     for name, data in submission.files.items():
         module = name.partition("/")[0].removesuffix(".py")
-        unread.setdefault(module, []).append(_text(data))
-    own = set(unread)
-    found: dict[str, None] = {}
-    pending = [text for _, text in stage_sources(submission, stage)]
-    for text in pending:  # each name is looked at once: a student may write a million
-        named = imported_modules(text)
-        found |= dict.fromkeys(named)
-        for name in named:
+        unread.setdefault(module, []).append((name, _text(data)))
+    unread.pop((submission.script or stage.file_name).removesuffix(".py"), None)
+    pending = list(stage_sources(submission, stage))
+    for source in pending:  # each name is looked at once: a student may write a million
+        yield source
+        for name in imported_modules(source[1]):
             pending += unread.pop(name.partition(".")[0], [])
+
+
+def libraries(submission: Submission, stage: Stage) -> list[str]:
+    """The modules that a stage's code may import, by their full names, but for the submission's."""
+    own = {name.partition("/")[0].removesuffix(".py") for name in submission.files}
+    texts = [text for _, text in imported_sources(submission, stage)]
+    found = dict.fromkeys(chain.from_iterable(map(imported_modules, texts)))
     return [name for name in found if name.partition(".")[0] not in own][:_MOST_LIBRARIES]
 
 

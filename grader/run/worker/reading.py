@@ -331,8 +331,19 @@ def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Uni
             names = shared if is_notebook else _Names(files)
             names.read(tree)
             trees.append((source, text.split("\n"), names, tree))
+    # The last definition of a name in a file or a notebook replaces the others.
+    last = {
+        (id(names), node.name): node
+        for _, _, names, tree in trees
+        for node in tree.body
+        if isinstance(node, _Definition)
+    }
     for source, lines, names, tree in trees:
-        pending: list[ast.stmt] = list(tree.body)
+        pending: list[ast.stmt] = [
+            node
+            for node in tree.body
+            if not isinstance(node, _Definition) or last[id(names), node.name] is node
+        ]
         for node in pending:  # the contents of a block come after the rest
             if isinstance(node, _FUNCTIONS):
                 own = frozenset([node.name])

@@ -234,6 +234,8 @@ def test_a_call_costs_its_own_stage() -> None:
             **full,
             "moving_average": 0,
         }
+        # Nor is a file that nothing imports.
+        assert standing(grade({**CONVOLVES, "first_try.py": SMOOTH}, "smooth")) == full
         own = {**CONVOLVES, "smooth.py": SMOOTH}
         assert standing(grade(own, "smooth")) == {**full, "smooth": 0}
         assert standing(grade(own, "moving_average", "smooth")) == {

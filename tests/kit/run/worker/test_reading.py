@@ -154,6 +154,9 @@ NOT_CALLED = {
         "import paper\nclass Torchs:\n    def cut(self): paper.glue()\n"
         "class Bird:\n    def cut(self): pass\n    def forward(self): self.cut()"
     ),
+    "a definition that another one replaces": (
+        "import paper\ndef wings(): paper.glue()\ndef wings(): pass"
+    ),
     "a test of its own": "import paper\ndef wings(): pass\ndef test_it(): paper.glue()",
     "a method that nothing calls": (
         "import paper\nclass Bird:\n    def compare(self): paper.glue()\n"
@@ -190,6 +193,7 @@ def test_the_cells_of_a_notebook_are_one_place() -> None:
         "import paper as p",
         "%matplotlib inline\nmine, theirs = 1, p.glue()",
         "!ls\ndef help():\n    p.Knife()",
+        "def wings():\n    p.glue()",
         "def wings():\n    help()",
     )
     numbered = [(f"cell {number}", cell) for number, cell in enumerate(cells, start=1)]
