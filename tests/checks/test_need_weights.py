@@ -272,7 +272,9 @@ def test_none(submission: Submission, rand: Rand, device: torch.device, kind: st
         "other layout",
         "padding",
         "self-attention",
+        "self-attention under a causal mask",
         "large scores",
+        "scores of 0",
         "one query",
         "a mask for each head",
         "a mask for each head in all sequences",
@@ -284,13 +286,12 @@ def test_none(submission: Submission, rand: Rand, device: torch.device, kind: st
 def test_same_output(submission: Submission, rand: Rand, device: torch.device, kind: str) -> None:
     """The output is right with and without the weights"""
     state = draw_state(rand, shapes(bias=kind != "without biases"))
-    if kind == "large scores":
-        for name in ("w_q.weight", "w_q.bias"):
-            state[name] = state[name] * 30
+    factor = {"large scores": 30, "scores of 0": 0}.get(kind, 1)
+    state |= {name: state[name] * factor for name in state if name.startswith("w_q")}
     mha = module(submission, state, bias=kind != "without biases")
     query, key, value = inputs(rand, TQ if kind.endswith("sequences") else B)
     mask = None
-    if kind in ("mask", "numbers", "large scores"):
+    if kind in ("mask", "numbers", "large scores", "scores of 0"):
         mask = partly_blocked(rand, device).to(torch.float32 if kind == "numbers" else torch.bool)
     if kind == "as many queries as sequences":
         mask = partly_blocked(rand, device)[1, 0]
@@ -309,12 +310,14 @@ def test_same_output(submission: Submission, rand: Rand, device: torch.device, k
         mask = (torch.arange(TK, device=device) < torch.tensor([[3], [6]], device=device))[
             :, None, None
         ]
-    if kind == "self-attention":
+    if kind.startswith("self-attention"):
         key = value = query
+    if kind == "self-attention under a causal mask":
+        mask = torch.ones(TQ, TQ, dtype=torch.bool, device=device).tril()
     given = {"query": query, "key": key, "value": value} | ({} if mask is None else {"mask": mask})
     expected = reference(state, query, key, value, mask)
     for need in (True, False):
-        when = f" with need_weights={need}"
+        when = f" with need_weights={need}" + " and scores of 0" * (factor == 0)
         with expect_unchanged(**given):
             results = mha(query, key, value, mask, need)
         # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
