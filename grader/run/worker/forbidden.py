@@ -58,7 +58,7 @@ class CallWatch:
         self._wanted: set[str] = set()
         self._seen: set[str] = set()
         self._told: list[dict[str, Any]] = []
-        self._under_way: list[str] = []  # the names of calls that have not ended
+        self._under_way: list[str] = []  # the names of calls that have not ended, or are recorded
 
     def over(self, names: Iterable[str]) -> None:
         """Prepare to notice these dotted names too. A name that does not exist cannot be called."""
@@ -71,7 +71,8 @@ class CallWatch:
     def begin(self, names: Iterable[str]) -> None:
         """Start a case: notice these names from now on, each once.
 
-        A call that waits for the case, in a thread, is noticed too.
+        A call that waits for the case, in a thread, is noticed too, and so is one that torch has
+        recorded: what it made of it can make the call's steps later.
         """
         self._wanted = set(names)
         self._seen.clear()
@@ -233,7 +234,8 @@ class CallWatch:
             try:
                 return function(*args, **kwargs)
             finally:
-                self._under_way.remove(name)
+                if not _is_recorded():
+                    self._under_way.remove(name)
         if name not in self._seen:
             told: dict[str, Any] = {"name": name, "frames": []}
             self._told.append(told)
@@ -295,6 +297,14 @@ def _found(name: str) -> tuple[Any, str, Any]:
             owner = getattr(owner, part)
         return owner, parts[-1], getattr(owner, parts[-1])
     raise ImportError(name)
+
+
+def _is_recorded() -> bool:
+    """Whether torch writes down the steps of what runs, as torch.jit.trace and torch.export do."""
+    torch = sys.modules.get("torch")
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    is_traced = torch is not None and torch._C._get_tracing_state() is not None
+    return is_traced or (proxies is not None and proxies.get_proxy_mode() is not None)
 
 
 def _code_like(code: types.CodeType, noticing: _Noticing) -> types.CodeType:

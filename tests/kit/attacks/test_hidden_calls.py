@@ -278,6 +278,17 @@ HIDDEN = {
         "args = [Query(), *[None] * 12]\n"
         "threading.Thread(target=taken, args=args, daemon=True).start(); inside.wait(2)",
     ),
+    "a trace": Hidden(
+        "traced(one, one, one)",
+        before="mha = getattr(torch.nn, 'Multihead' + 'Attention')(4, 2)\n"
+        "traced = torch.jit.trace(mha, (one, one, one))",
+    ),
+    "a graph": Hidden(
+        "graph(one)",
+        before="from torch.fx.experimental.proxy_tensor import make_fx\n"
+        "mha = getattr(torch.nn, 'Multihead' + 'Attention')(4, 2)\n"
+        "graph = make_fx(lambda x: mha(x, x, x)[0])(one)",
+    ),
     "a kernel": Hidden(f"torch.ops.aten.{KERNEL}", NATIVE),
     "a kernel, by torch._C": Hidden(f"torch._C._VariableFunctions.{KERNEL}", NATIVE),
     "a kernel, by torch": Hidden(f"torch.{KERNEL}", NATIVE),
