@@ -48,7 +48,7 @@ Modules. A state holds parameters by name:
 >>> state = draw_state(rand, shapes)
 >>> module = with_state(made(), state)
 >>> expect_parameters(module.state_dict(), shapes, where="state_dict()")
->>> sorted(named_parameters(module)) == sorted(trained_parameters(module, shapes))
+>>> sorted(named_parameters(module)) == sorted(trained_parameters(module, state))
 True
 >>> expect_start(state["w_q.weight"], 100**-0.5, "w_q.weight")
 

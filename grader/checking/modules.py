@@ -6,7 +6,7 @@ A module here is the learner's, in a process of its own, or any nn.Module.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grader.checking.comparing import are_close, expect_gradients_close, is_between
 from grader.checking.wording import CheckFailed, contrast, expect_sizes
@@ -93,14 +93,26 @@ def named_parameters(module: Module) -> dict[str, Tensor]:
     return {name: each for name, each in module.named_parameters() if not is_lazy(each)}
 
 
-def trained_parameters(module: Module, shapes: Shapes) -> dict[str, Tensor]:
-    """The parameters of these names. Expects these shapes, and that all can learn."""
+def trained_parameters(module: Module, state: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The parameters of these names. Expects these shapes, and that all can learn.
+
+    Pass the state that the module was given, and its values are expected too: a module that shows
+    others, such as zeros, would choose what a check compares its answers with.
+    """
     found = named_parameters(module)
+    shapes = {name: getattr(each, "shape", each) for name, each in state.items()}
     expect_parameters(found, shapes, others=True)
-    frozen = [name for name in shapes if not found[name].requires_grad]
+    frozen = [name for name in state if not found[name].requires_grad]
     if frozen:
         raise CheckFailed(f"A frozen parameter cannot learn\n  frozen  {_listed(frozen)}")
-    return {name: found[name] for name in shapes}
+    for name, given in state.items():
+        if hasattr(given, "shape") and not given.equal(found[name].to(given)):
+            raise CheckFailed(
+                f"{name} has other values than those that it was given\n"
+                "  in words  load_state_dict() must copy them, and named_parameters() show them",
+                Way.VALUES,
+            )
+    return {name: found[name] for name in state}
 
 
 def expect_parameters(

@@ -321,7 +321,7 @@ def test_gradients(submission: Submission, rand: Rand, T: int, C: int) -> None:
     B, d_in, d_out, H = 2, 7, 12, 3
     state = draw_state(rand, shapes(d_in, d_out))
     attention = module(submission, state, C, H)
-    trained = trained_parameters(attention, shapes(d_in, d_out))
+    trained = trained_parameters(attention, state)
     x = rand(B=B, T=T, d_in=d_in, grad=True)
     expect_gradients_close(attention(x), reference(trained, H, x), {"x": x, **trained})
 

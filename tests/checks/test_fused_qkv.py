@@ -272,8 +272,9 @@ def test_masks(
 def test_gradients(submission: Submission, rand: Rand) -> None:
     """Gradients reach x and all weights and biases"""
     B, T, D, H = 2, 5, 12, 3
-    fused = module(submission, draw_state(rand, shapes(D)), H)
-    own = trained_parameters(fused, shapes(D))
+    state = draw_state(rand, shapes(D))
+    fused = module(submission, state, H)
+    own = trained_parameters(fused, state)
     x = rand(B=B, T=T, D=D, grad=True)
     expected, _ = reference(own, H, x)
     expect_gradients(fused(x)[0], expected, {"x": x, **own})
@@ -283,8 +284,9 @@ def test_gradients(submission: Submission, rand: Rand) -> None:
 def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) -> None:
     """A query with no allowed key has zero weights and finite gradients"""
     B, T, D, H = 2, 5, 12, 3
-    fused = module(submission, draw_state(rand, shapes(D)), H)
-    own = trained_parameters(fused, shapes(D))
+    state = draw_state(rand, shapes(D))
+    fused = module(submission, state, H)
+    own = trained_parameters(fused, state)
     x = rand(B=B, T=T, D=D, grad=True)
     mask = causal(T, device).repeat(B, 1, 1, 1)
     mask[:, :, 2] = False
@@ -426,10 +428,11 @@ def test_fuse_values(
 def test_fuse_gradients(submission: Submission, rand: Rand) -> None:
     """The fused module's gradients are those of mha, stacked"""
     D, H = 12, 3
-    mha = core(submission, draw_state(rand, shapes(D)))
+    state = draw_state(rand, shapes(D))
+    mha = core(submission, state)
     fused = submission.fuse(mha, num_heads=H)
     fused.eval()
-    own = trained_parameters(fused, shapes(D))
+    own = trained_parameters(fused, state)
     x = rand(B=2, T=5, D=D, grad=True)
     expected, _ = reference(own, H, x)
     expect_gradients(fused(x)[0], expected, {"x": x, **own})

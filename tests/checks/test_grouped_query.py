@@ -220,8 +220,9 @@ def test_values(submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, si
 def test_builtin(submission: Submission, rand: Rand, seed: int, sizes: Sizes, masked: bool) -> None:
     """With its shared heads repeated it agrees with nn.MultiheadAttention"""
     B, Tq, Tk, D = 3, 5, 7, sizes[0]
-    gqa = module(submission, draw_state(rand, shapes(sizes)), sizes)
-    trained = trained_parameters(gqa, shapes(sizes))
+    state = draw_state(rand, shapes(sizes))
+    gqa = module(submission, state, sizes)
+    trained = trained_parameters(gqa, state)
     inputs = tokens(rand, B, Tq, Tk, D, grad=True)
     mask = draw_truths(rand, seed, B=B, H=1, Tq=Tq, Tk=Tk) if masked else None
     expected = builtin(trained, sizes, *inputs, mask)
@@ -239,7 +240,7 @@ def test_builtin_gpu(submission: Submission, rand: Rand, seed: int, device: torc
     for sizes in ((24, 4, 4), GROUPED):
         state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(sizes)).items()}
         gqa = module(submission, state, sizes)
-        trained = trained_parameters(gqa, shapes(sizes))
+        trained = trained_parameters(gqa, state)
         inputs = [x.to(gpu).requires_grad_() for x in tokens(rand, B, Tq, Tk, sizes[0])]
         mask = draw_truths(rand, seed, B=B, H=1, Tq=Tq, Tk=Tk).to(gpu)
         expected = builtin(trained, sizes, *inputs, mask)
@@ -304,8 +305,9 @@ def test_head_masks(submission: Submission, rand: Rand, seed: int, axes: str) ->
 def test_blocked_rows(submission: Submission, rand: Rand, seed: int) -> None:
     """A query with no allowed key has zero weights and finite gradients"""
     B, Tq, Tk, (D, H, _) = 3, 4, 6, GROUPED
-    gqa = module(submission, draw_state(rand, shapes(GROUPED)), GROUPED)
-    trained = trained_parameters(gqa, shapes(GROUPED))
+    state = draw_state(rand, shapes(GROUPED))
+    gqa = module(submission, state, GROUPED)
+    trained = trained_parameters(gqa, state)
     inputs = tokens(rand, B, Tq, Tk, D, grad=True)
     mask = blocked_rows(draw_truths(rand, seed, B=B, H=H, Tq=Tq, Tk=Tk))
     expected = reference(trained, GROUPED, *inputs, mask)

@@ -384,8 +384,9 @@ def test_arguments(submission: Submission, rand: Rand) -> None:
 def test_gradients(submission: Submission, rand: Rand, P: int, N: int) -> None:
     """Gradients reach the new tokens, the old ones and all four layers"""
     B, D, H = 2, 12, 3
-    attention = module(submission, draw_state(rand, shapes(D)), H)
-    trained = trained_parameters(attention, shapes(D))
+    state = draw_state(rand, shapes(D))
+    attention = module(submission, state, H)
+    trained = trained_parameters(attention, state)
     cache = some_cache(rand, B, H, P, D // H) if P else None
     x = rand(B=B, T=N, D=D, grad=True)
     expected, _ = reference(trained, H, x, cache)

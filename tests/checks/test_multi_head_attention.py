@@ -279,6 +279,8 @@ def test_head_order(submission: Submission, rand: Rand, seed: int) -> None:
     expect_shape(output, "the output", B=B, T=T, D=D)
     expect_shape(weights, "the weights", B=B, H=H, T=T, Tk=T)
     expect_no_constant(output, x=x)
+    alike = "Two heads have the same weights"
+    expect_all_different({f"head {head}": weights[:, head] for head in range(H)}, alike)
 
     turn = 1 + seed % (H - 1)
     order = [(head + turn) % H for head in range(H)]
@@ -412,8 +414,9 @@ def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) 
 def test_blocked_gradients(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Gradients are finite and right where all keys are blocked"""
     B, T, D, H = 2, 5, 12, 3
-    mha = module(submission, draw_state(rand, shapes(D)), H)
-    trained = trained_parameters(mha, shapes(D))
+    state = draw_state(rand, shapes(D))
+    mha = module(submission, state, H)
+    trained = trained_parameters(mha, state)
     query, key, value = (rand(B=B, T=T, D=D, grad=True) for _ in range(3))
     mask = blocked_rows(B, T, device)
     expected, _ = reference(trained, H, query, key, value, mask)
@@ -450,9 +453,10 @@ def test_parameter_gradients(
     submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
     """Gradients reach the weights and biases of all four layers"""
-    mha = module(submission, draw_state(rand, shapes(D)), H, dropout=0.0)
+    state = draw_state(rand, shapes(D))
+    mha = module(submission, state, H, dropout=0.0)
     mha.train()
-    trained = trained_parameters(mha, shapes(D))
+    trained = trained_parameters(mha, state)
     query, key, value = tokens(rand, B, Tq, Tk, D)
     expected, _ = reference(trained, H, query, key, value)
     output, _ = mha(query, key, value)
@@ -589,8 +593,9 @@ def test_builtin(submission: Submission, rand: Rand) -> None:
 def test_builtin_gradients(submission: Submission, rand: Rand) -> None:
     """Its gradients agree with those of nn.MultiheadAttention"""
     D, H = 24, 4
-    mha = module(submission, draw_state(rand, shapes(D)), H)
-    trained = trained_parameters(mha, shapes(D))
+    state = draw_state(rand, shapes(D))
+    mha = module(submission, state, H)
+    trained = trained_parameters(mha, state)
     for kind in PARITY:
         (query, key, value), mask = parity_case(rand, kind, D, grad=True)
         expected, _ = builtin(trained, H, query, key, value, mask)
@@ -606,7 +611,7 @@ def test_builtin_gpu(submission: Submission, rand: Rand, device: torch.device) -
     D, H = 24, 4
     state = {name: tensor.to(gpu) for name, tensor in draw_state(rand, shapes(D)).items()}
     mha = module(submission, state, H)
-    trained = trained_parameters(mha, shapes(D))
+    trained = trained_parameters(mha, state)
     for kind in PARITY:
         drawn, drawn_mask = parity_case(rand, kind, D)
         query, key, value = (tensor.to(gpu).requires_grad_() for tensor in drawn)
@@ -751,7 +756,9 @@ def test_state_dict(submission: Submission, rand: Rand) -> None:
     expect_shape(weights, "the weights", B=B, H=H, Tq=Tq, Tk=Tk)
     expect_no_constant(output, query=inputs[0])
     expected = [output.detach().clone(), weights.detach().clone()]
-    other(*inputs)  # anything that it remembers of its old state must go
+    before, _ = other(*inputs)  # anything that it remembers of its old state must go
+    states = {"of one state": output, "of another": before}
+    expect_all_different(states, "The output is the same whatever the state")
     saved = {name: tensor.clone() for name, tensor in one.state_dict().items()}
     expect_parameters(saved, shapes(D), where="state_dict()")
     other.load_state_dict(saved, strict=True)

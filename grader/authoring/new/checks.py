@@ -227,7 +227,7 @@ class _Checks:
         if self._has_state:
             lines += [
                 f"module = {self._made}(submission, state)",
-                f"learnt = trained_parameters(module, {self._shapes})",
+                "learnt = trained_parameters(module, state)",
             ]
             got, right = f"module({self._needed})", f"right_{self._name}(learnt, {self._needed})"
             names, pairs = [*names, "the parameters"], [*pairs, "**learnt"]

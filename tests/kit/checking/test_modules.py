@@ -11,6 +11,7 @@ from grader.checking import (
     expect_dropped,
     expect_new_draws,
     expect_parameters,
+    trained_parameters,
     with_state,
 )
 
@@ -87,3 +88,11 @@ def test_a_bias_that_the_state_gives_no_shape_is_too_much() -> None:
         module.w = torch.nn.LazyLinear(2, bias=bias)
         with pytest.raises(CheckFailed, match="unexpected") if bias else nullcontext():
             with_state(module, state)
+
+
+def test_a_module_does_not_choose_the_parameters_that_its_answers_are_compared_with() -> None:
+    given, honest, liar = {"weight": torch.ones(2, 3)}, *(torch.nn.Linear(3, 2) for _ in range(2))
+    liar.load_state_dict = lambda state, strict: ([], [])  # type: ignore[assignment]
+    assert trained_parameters(with_state(honest, given), given)["weight"] is honest.weight
+    with pytest.raises(CheckFailed, match="weight has other values than those that it was given"):
+        trained_parameters(with_state(liar, given), given)
