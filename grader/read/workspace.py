@@ -209,13 +209,14 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def current_stage(workspace: Workspace, progress: Progress) -> Stage:
-    """The learner's current stage: the first that is not done.
+    """The learner's current stage: the first `in_turn` that is not done.
 
     A graded stage is done if it passed. A stage without a verdict on its current text is done if
     its file has nothing left to write, unless the last hint was for it, or it was tried and never
     passed.
     """
-    for stage in workspace.course.stages:
+    stages = in_turn(workspace.course, progress)
+    for stage in stages:
         known = progress.stage(stage.slug)
         if known.status is None:
             tried = known.attempts > 0 and known.passed is None
@@ -225,7 +226,18 @@ def current_stage(workspace: Workspace, progress: Progress) -> Stage:
             done = known.status is Status.PASSED
         if not done:
             return stage
-    return workspace.course.stages[-1]
+    return stages[-1]
+
+
+def in_turn(course: Course, progress: Progress) -> list[Stage]:
+    """The core stages, then the bonus stages: first those that the learner has begun."""
+
+    def turn(stage: Stage) -> tuple[bool, bool]:
+        known = progress.stage(stage.slug)
+        is_begun = known.attempts > 0 and known.status is not Status.NOT_STARTED
+        return stage.bonus, stage.bonus and not is_begun
+
+    return sorted(course.stages, key=turn)
 
 
 def _is_unwritten(file: Path) -> bool:

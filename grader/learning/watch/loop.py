@@ -33,6 +33,7 @@ from grader.learning.workspace.exercises import began_from, read_text
 from grader.read.dependencies import course_digest, text_digests
 from grader.read.kept import Kept
 from grader.read.progress import recall, remember_results, update_progress
+from grader.read.workspace import in_turn
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError, ProgressError
 from grader.types.progress import Progress
@@ -232,7 +233,7 @@ class Watch:
         When all is graded, look for the place of the mistake in the stage that is shown.
         """
         progress = self._state.progress
-        stages = _core_first(self._workspace.course)
+        stages = in_turn(self._workspace.course, progress)
         following = _first_unfinished(self._workspace.course, progress)
         if self._moves_on and following and progress.stage(following.slug).status is not None:
             self._state = self._state.at(following)
@@ -385,16 +386,10 @@ class Watch:
         return 1
 
 
-def _core_first(course: Course) -> list[Stage]:
-    return sorted(course.stages, key=lambda stage: stage.bonus)
-
-
 def _first_unfinished(course: Course, progress: Progress) -> Stage | None:
-    """The first core stage that has not passed, then the first bonus stage."""
-    unfinished = (
-        s for s in _core_first(course) if progress.stage(s.slug).status is not Status.PASSED
-    )
-    return next(unfinished, None)
+    """The first stage `in_turn` that has not passed."""
+    stages = in_turn(course, progress)
+    return next((s for s in stages if progress.stage(s.slug).status is not Status.PASSED), None)
 
 
 def _kept(panel: Panel | None) -> Panel | None:

@@ -25,6 +25,7 @@ from grader.show.failure import every_failure, first_failure
 from grader.show.scoreboard import GRADE_AGAIN, VISIBLE_PASS, known_board, mark, standing
 from grader.show.screen import COMMAND, GAP, MARGIN, Page, Screen, amount, count, screen
 from grader.types.course import Stage, core_of
+from grader.types.progress import StageProgress
 from grader.types.report import Outcome, StageResult, Status
 
 _KEYS = (
@@ -76,16 +77,20 @@ def news(before: Watching | None, state: Watching) -> Screen | None:
 
 
 def _heading(page: Page, state: Watching) -> Iterator[Text]:
-    course = state.workspace.course
+    course, result = state.workspace.course, _result(state)
     core = core_of(course.stages)
-    known = [state.progress.stage(stage.slug) for stage in core]
-    done = sum(each.status is Status.PASSED for each in known)
-    score = sum(each.score for each in known)
+    known: dict[Stage, StageProgress | StageResult] = {
+        stage: state.progress.stage(stage.slug) for stage in course.stages
+    }
+    if result is not None and state.phase is Phase.JUDGING:  # its line shows the old verdict
+        known[state.stage] = result
+    done = sum(known[stage].status is Status.PASSED for stage in core)
+    score = sum(known[stage].score for stage in core)
     facts = f"{done} of {count(len(core), 'stage')}, {amount(score)} of "
     facts += f"{count(sum(stage.points for stage in core), 'point')}"
     if course.is_partial:
         facts = f"visible checks: {done} of {count(len(core), 'stage')}"
-    bonus = sum(state.progress.stage(s.slug).score for s in course.stages if s not in core)
+    bonus = sum(known[stage].score for stage in course.stages if stage not in core)
     if bonus and not course.is_partial:
         facts += f", +{amount(bonus)} bonus"
     line = Text(" " * MARGIN).append(page.word(course.title), "bold")

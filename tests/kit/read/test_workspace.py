@@ -246,6 +246,16 @@ def test_the_current_stage(mine: Path, course: Course) -> None:
     assert slug(Progress({stage.slug: passed for stage in course.stages})) == third.slug
 
 
+def test_a_bonus_stage_that_is_begun_comes_before_others(mine: Path, course: Course) -> None:
+    begun, reset = (
+        StageProgress(attempts=2, status=s) for s in (Status.FAILED, Status.NOT_STARTED)
+    )
+    first, second, third = (replace(stage, bonus=True) for stage in course.stages)
+    workspace = Workspace(mine, replace(course, stages=(first, second, third)))
+    for known, stage in [({third.slug: begun}, third), ({third.slug: reset}, first)]:
+        assert current_stage(workspace, Progress(known)) == stage
+
+
 def test_a_file_of_empty_lines_is_looked_through_at_once(mine: Path, course: Course) -> None:
     workspace = Workspace(mine, course)
     workspace.file(course.stages[0]).write_text("\n" * 200_000, encoding="utf-8")

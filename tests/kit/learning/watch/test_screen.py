@@ -244,6 +244,10 @@ def test_in_40_columns_no_word_is_cut() -> None:
     assert "9 of 18 checks pass" in shown
 
 
+def test_the_sum_has_the_old_points_while_they_are_shown() -> None:
+    assert "0 of 2 stages, 10 of 100 points" in draw(SITUATIONS["judging_again"])
+
+
 def test_the_title_gives_way_to_what_is_reached() -> None:
     course = replace(COURSE, title="Paper birds, from the fold to the wing")
     state = replace(SITUATIONS["all_done"], workspace=Workspace(Path("birds"), course))
