@@ -9,8 +9,8 @@ from pathlib import Path
 from grader.channels.github import IGNORED, WORKFLOW, readme, visible_points, workflow
 from grader.channels.project import install_torch
 from grader.channels.student_copy import student_files
+from grader.command.course import authors_course
 from grader.command.output import console, short_path, write_file
-from grader.read.workspace import locate_whole_course
 from grader.show.workspace import handed_out
 from grader.types.errors import CourseError, KitError
 
@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the repository's files; other files in the folder stay."""
-    course = locate_whole_course(args.course)
+    course = authors_course(args)
     out: Path = args.out or Path(f"{course.name}-github")
     files = student_files(course)
     points = [

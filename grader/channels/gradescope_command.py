@@ -18,13 +18,13 @@ from grader.classes.folder.course_files import (
 )
 from grader.classes.folder.uploads import Upload, read_upload
 from grader.classes.late import Late, lateness
+from grader.command.course import authors_course
 from grader.command.output import console, short_path, write_file
 from grader.engine import Engine, Request, with_engine
 from grader.judge.verdict import judge
 from grader.read.course_file import find_assignment
 from grader.read.files import write_whole
 from grader.read.renamed import with_present_names
-from grader.read.workspace import locate_whole_course
 from grader.run.failures import Cancelled
 from grader.show.workspace import handed_out
 from grader.types.course import Assignment, Course, Stage, core_of
@@ -74,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the zip, or grade as run_autograder; 0 if a results.json was written."""
-    course = locate_whole_course(args.course)
+    course = authors_course(args)
     assignment = find_assignment(course, args.assignment)
     if args.upload is not None:
         return _grade_upload(course, assignment, args)

@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 
 from grader.channels.student_copy import student_files, zipped
+from grader.command.course import authors_course
 from grader.command.output import console, short_path, write_file
-from grader.read.workspace import locate_whole_course
 from grader.show.screen import count
 from grader.show.workspace import notices
 from grader.types.errors import KitError
@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the zip and print what it holds."""
-    course = locate_whole_course(args.course)
+    course = authors_course(args)
     top = f"{course.name}-student"
     path: Path = args.out or Path(f"{top}.zip")
     if path.is_dir():

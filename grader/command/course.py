@@ -1,4 +1,4 @@
-"""The course of an author's command."""
+"""The course of an author's or an instructor's command."""
 
 from __future__ import annotations
 

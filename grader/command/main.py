@@ -119,6 +119,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise a KitError: argparse would print the usage first."""
         name = "grade grade" if self.prog == "grade" else self.prog
+        message = re.sub(r"^argument \w+, one of: ", "", message)  # it is the heading of a list
         raise KitError(f"{message}; `{name} --help` shows its options")
 
 

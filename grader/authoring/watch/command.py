@@ -6,9 +6,9 @@ import argparse
 import time
 from collections.abc import Iterator
 
+from grader.command.course import authors_course
 from grader.command.output import console, is_plain, stage_bar
 from grader.read.course_file import FILE_NAME, find_stage
-from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
 
 _LOOK_SECONDS = 0.25  # a look takes five milliseconds
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from grader.authoring.watch.loop import newest, watch
     from grader.authoring.watch.screen import proved_screen
 
-    course = locate_whole_course(args.course)
+    course = authors_course(args)
     if not course.stages:
         raise KitError(f"{FILE_NAME}: has no stage yet: type `grade new STAGE`")
     stage = find_stage(course, args.stage) if args.stage else newest(course)

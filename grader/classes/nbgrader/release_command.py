@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 
 from grader.classes.nbgrader.course import write_nbgrader_course
+from grader.command.course import authors_course
 from grader.command.output import console, short_path
-from grader.read.workspace import locate_whole_course
 from grader.types.errors import KitError
 
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the course and print the next commands. Raises KitError."""
     from grader.show.workspace import handed_out
 
-    course = locate_whole_course(args.course)
+    course = authors_course(args)
     root: Path = args.course_dir.resolve()
     if glob.escape(str(root)) != str(root):
         raise KitError(

@@ -463,9 +463,9 @@ def test_a_repository_has_the_stubs_the_grader_and_the_workflow(repository: Path
     wanted = {".github/workflows/classroom.yml", ".gitignore", "README.md", "course.toml"}
     wanted |= {"exercises/smooth.py", "kit/grader/engine.py", "tests/checks/test_moving_average.py"}
     assert wanted <= names
-    assert "Work in `exercises/`; start with `moving_average.py`" in (
-        repository / "README.md"
-    ).read_text(encoding="utf-8")
+    read_me = (repository / "README.md").read_text(encoding="utf-8")
+    assert "Work in `exercises/`; start with `moving_average.py`" in read_me
+    assert "Then start:\n\n```sh\ngrade watch" in read_me and "grade init" not in read_me
 
 
 def test_the_workflow_runs_what_grades_the_visible_checks(repository: Path, tmp_path: Path) -> None:
@@ -596,6 +596,16 @@ def test_without_a_word_it_lists_what_can_be_released(capsys: Capture) -> None:
     assert main(["release"]) == 2
     shown = capsys.readouterr().out
     assert "nbgrader    make a course" in shown and "blackboard  write" in shown
+    assert main(["release", "x"]) == 2
+    assert capsys.readouterr().err.startswith("grade: invalid choice: 'x' (choose from")
+
+
+def test_outside_a_course_a_release_names_the_one_it_takes(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["release", "student"]) == 0
+    assert f"so this takes the one in {ROOT};" in capsys.readouterr().err
 
 
 @pytest.mark.slow
