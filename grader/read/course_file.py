@@ -65,6 +65,15 @@ _WANTED = {
 _MOST = 1e9  # points, seconds or MiB: more is a mistake
 _RANGE = "more than 0 and at most 1e9"
 _KINDS = frozenset({"tensor", "array", "number", "any"})
+_LONGEST_LINE = 100
+_AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+# What tomllib says, and the same in plain words.
+_PLAIN = {
+    "Cannot overwrite a value": "this key is there twice",
+    "Cannot declare": "this table is there twice; one of several begins with two brackets, [[...]]",
+    "Invalid value": 'write "a text", a number, true or false here',
+    "Unclosed array": "a comma or a closing bracket is missing",
+}
 _TESTS = "tests"  # instead of a kind: the learner writes tests that use this fixture
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -122,11 +131,17 @@ def course_of_text(text: str, file: Path) -> Course:
 def parse_toml(text: str, place: str) -> dict[str, Any]:
     """The table in an author's file, called `place` in errors. Raises CourseError."""
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(f"{text}\n")  # so that a fault in the last line has its number
     except RecursionError:
         raise CourseError(f"{place}: is not TOML: it is nested too deeply") from None
     except ValueError as error:  # for a number of thousands of digits, it is no TOMLDecodeError
-        raise CourseError(f"{place}: is not TOML: {error}") from None
+        found = _AT_LINE.search(str(error))
+        if found is None:
+            raise CourseError(f"{place}: is not TOML: {error}") from None
+        words = f"is not TOML: {str(error)[: found.start()]}"
+        words = next((plain for said, plain in _PLAIN.items() if said in words), words)
+        line = f"{text}\n".split("\n")[int(found[1]) - 1].strip()[:_LONGEST_LINE]
+        raise CourseError(f"{place}:{found[1]}: {words}: {line}") from None
 
 
 def _shown(file: Path) -> Path:

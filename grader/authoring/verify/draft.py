@@ -47,6 +47,10 @@ class Draft:
         right = largest((spot.check, one) for own in self.right for spot, one in own.items())
         tolerances = tuple(tolerance_proofs(right, self.wrong, self.faint))
         problems = [*self.problems, *tolerance_problems(tolerances)]
+        using = [told.partition(": ")[0] for told in problems if " uses a solution: " in told]
+        kinds = ("ImportError", "ModuleNotFoundError")  # which come of that
+        follow = tuple(f"{place}: {kind}" for place in using for kind in kinds)
+        problems = [told for told in problems if not told.startswith(follow)]
         return StageProof(
             self.stage.slug,
             self.seeds,

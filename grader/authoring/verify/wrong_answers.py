@@ -129,7 +129,7 @@ class WrongAnswers:
                     f"{place} pays for an answer that is always {listed(undeclared, 'or')}: "
                     f"{advice}, or give a reason with @pytest.mark.pays"
                 )
-            if unused:
+            if unused and not fails:
                 what = f"does not pay for {listed(unused, 'or')}: remove that from its mark"
                 self._draft.problems.append(f"{place} {what}")
         self._step()

@@ -282,7 +282,16 @@ def test_says_what_is_wrong(spoil: Break, match: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "match"), [(b"schema = ", "is not TOML"), (b'name = "\xff"', "is not UTF-8")]
+    ("content", "match"),
+    [
+        (b"schema = {", "is not TOML"),
+        (b"a = 1\na = 2", "course.toml:2: this key is there twice: a = 2"),
+        (b"[a]\n[a]", r"this table is there twice; .*two brackets, \[\[\.\.\.\]\]: \[a\]"),
+        (b"a = True", "toml:1: write .* true or false here: a = True"),
+        (b"a = [1 2]", r"a comma or a closing bracket is missing: a = \[1 2\]"),
+        (b"a 1", "toml:1: is not TOML: Expected '=' after a key in a key/value pair: a 1"),
+        (b'name = "\xff"', "is not UTF-8"),
+    ],
 )
 def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, match: str) -> None:
     file = tmp_path / "course.toml"

@@ -146,6 +146,7 @@ HARMLESS = """
 def harmless(values):
     return max((abs(b - a) for a, b in pairwise(values)), default=0.0)
 """
+PAYS = '@pytest.mark.pays("zeros", because="it is short")\ndef test_values'
 BORROWS = """
 
 @misconception("borrowed", replaces="roughness", says="You smooth first.", hint=1)
@@ -586,6 +587,10 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         changed(CHECKS, "    expect_close", "    import moving_average\n    expect_close"),
         f"{CHECKS}:24: a check uses a solution: write a reference of its own",
     ),
+    "a check whose file imports a solution": (
+        changed(CHECKS, "import pytest\n", "import moving_average\nimport pytest\n"),
+        "7: a check uses a solution: write a reference of its own",
+    ),
     "a check that imports from solutions/": (
         changed(
             CHECKS,
@@ -667,6 +672,13 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "parameters that a check does not take": (
         changed(CHECKS, '"values, expected"', '"value, expected"'),
         f"cannot be collected: In {CHECKS}::test_values: function uses no",
+    ),
+    "a check of another name, with a mark": (
+        lambda c: [
+            change(c, CHECKS, "submission.roughness", "submission.rough"),
+            change(c, CHECKS, "def test_values", PAYS),
+        ],
+        f"{CHECKS}:25: AttributeError: rough is not an entry point of stage roughness (in rou",
     ),
     "a check of another name": (
         changed(CHECKS, "submission.roughness", "submission.rough"),

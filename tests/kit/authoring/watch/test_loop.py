@@ -129,7 +129,7 @@ def test_a_course_that_cannot_be_read_is_told_and_watched_on(course: Course) -> 
         lambda: change(course, "course.toml", "schema = 1", "schema ="),
         lambda: change(course, "course.toml", "schema =", "schema = 1"),
     )
-    assert [each.fault.partition(": ")[2][:11] for each in shown] == ["", "is not TOML", ""]
+    assert [each.fault.partition(":")[2][:7] for each in shown] == ["", "3: writ", ""]
 
 
 def test_it_begins_with_the_stage_that_was_saved_last(course: Course) -> None:
