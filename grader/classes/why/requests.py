@@ -216,7 +216,7 @@ def _compared(
     slugs = {stage.slug for stage in now.stages}
     before = [stage for stage in entry.report.stages if stage.slug in slugs]
     points = sum(stage.score for stage in before)
-    reasons = [*map(_reason, now.stages), *entry.record.notes]
+    reasons = [*(_reason(stage, asked.stage) for stage in now.stages), *entry.record.notes]
     verdict = Verdict.STANDS
     if entry.version != version:
         same = [s.score for s in before] == [s.score for s in now.stages]
@@ -232,12 +232,17 @@ def _compared(
     return Decision(asked, verdict, reason, entry.seed, points, total, most)
 
 
-def _reason(stage: StageResult) -> str:
-    """Why a stage has its points, on one line, with the message on the check to fix first."""
+def _reason(stage: StageResult, word: str) -> str:
+    """Why a stage has its points, on one line, with a check's message.
+
+    The check is the one that `word` names, such as softmax.values, else the one to fix first.
+    """
     listed = comment(stage).replace(":\n\n- ", ": ").replace("\n- ", "; ")
     words = f"{stage.slug}: {listed}".replace(")\n\n", "). ")
-    if stage.causes and stage.caused_by is None:
+    first = next((check for check in stage.checks if check.id == word), None)
+    if first is None and stage.status is Status.FAILED and stage.caused_by is None:
         first = stage.causes[0].show
+    if first is not None:
         message = headline(first.message)
         words += f" {first.id}: {message}" if message not in words else ""
     return " ".join(words.split())

@@ -111,6 +111,7 @@ zoe,smooth,where am I?
 bob,smoth,
 bob,moving_average.lenght,
 ,smooth,who am I?
+dan,,
 """
 
 
@@ -121,9 +122,9 @@ def test_each_request_gets_a_verdict_and_a_reason(
     file.write_text(REQUESTS, encoding="utf-8")
     assert grade_class(TINY.root, out, "--requests", str(file)) == 1
     shown = capsys.readouterr().out
-    assert "7 requests: stands 3, changes 0, check 4." in shown
+    assert "8 requests: stands 4, changes 0, check 4." in shown
     decisions = rows(out / "decisions.csv")
-    assert [row["verdict"] for row in decisions] == ["stands"] * 3 + ["check"] * 4
+    assert [row["verdict"] for row in decisions] == ["stands"] * 3 + ["check"] * 4 + ["stands"]
     assert decisions[0]["words"] == '\'=HYPERLINK("x")'
     assert decisions[0]["seed"] == "5"
     assert decisions[0]["points"] == decisions[0]["points_now"] == "1"
@@ -131,12 +132,14 @@ def test_each_request_gets_a_verdict_and_a_reason(
     assert "moving_average.length: The shape" in reason
     assert " checks failed: " in reason and " (-1); " in reason and ": - " not in reason
     assert decisions[1]["points"] == "10" and "All checks pass" in decisions[1]["reason"]
+    assert "moving_average.refusal: " in decisions[2]["reason"]  # not the one to fix first
     assert "RuntimeError" in decisions[2]["reason"] and "\x1b" not in decisions[2]["reason"]
     assert "no such student" in decisions[3]["reason"] and "'smooth'?" in decisions[4]["reason"]
     assert decisions[5]["reason"] == (
         "moving_average has no check 'lenght' (did you mean 'length'?)"
     )
     assert decisions[6]["reason"] == "this row names no student"
+    assert decisions[7]["reason"].count("written") == 1
 
 
 def test_other_requests_replace_no_earlier_decisions(tmp_path: Path, capsys: Capture) -> None:
