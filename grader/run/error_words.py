@@ -301,7 +301,7 @@ must be tuple of ints, ?but (?:got|found element of type) Tensor
 Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)
     <axis>
 (masked_fill|where)_? .*boolean.* but got (?:(?:mask|a tensor) with )?dtype ([\w ]+)
-    {} takes a mask of True and False, but this one holds {}s
+    {} takes a mask of True and False, but the dtype of this one is {}
 ^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b
     the mask is a plain True or False here: `is` gives one, and so does == with None; mask == 0
     compares each number of a tensor
@@ -403,6 +403,8 @@ got an unexpected keyword argument '(\w+)'
     {} is a method of numpy's arrays: a tensor has to(dtype) and clone()
 ^'\w+' object has no attribute '(\w+)'
     <unset>
+^'int' object is not iterable
+    this is one number, and not a list of numbers: range(n) counts from 0 to n - 1
 ^'(?:builtin_function_or_method|method|function)' object is not subscriptable
     brackets after a function or a method cannot call it: write f(0), not f[0]
 device type at start of device string: (\w+)

@@ -18,6 +18,7 @@ from grader.types.submission import IS_A_LINK, Submission
 from grader.types.text import listed, safe
 
 _FEW_NAMES = 3
+_NOTEBOOK = "the notebook"
 _NO_MODULE_NAMED = re.compile(r"No module named '(\w+)'$")
 _RUNS = re.compile(r"^[ \t]*%run\b", re.MULTILINE)
 
@@ -88,12 +89,17 @@ def import_error(error: Any, stage: Stage, submission: Submission) -> LoadError:
     close = difflib.get_close_matches(missing[1], own, n=1, cutoff=0.7) if missing else []
     if close:
         said = said.replace(NO_MODULE, f"\n  Your file is called {safe(close[0])}.py.")
-    return LoadError(f"{where} cannot be imported{because}. {said}")
+    return LoadError(f"{_begins(where)} cannot be imported{because}. {said}")
 
 
 def _where(stage: Stage, submission: Submission) -> str:
     """The name of the file or cells with the stage's code."""
-    return stage.file_name if submission.is_folder else submission.script or "the notebook"
+    return stage.file_name if submission.is_folder else submission.script or _NOTEBOOK
+
+
+def _begins(where: str) -> str:
+    """`where` as a sentence begins with it."""
+    return "The notebook" if where == _NOTEBOOK else where
 
 
 def _missing_file(stage: Stage, submission: Submission) -> str:
@@ -148,7 +154,7 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     is_last = cells[-1:] and cells[-1].get("source") == ran[-1]
     blamed = cells[-1:] if is_last else cells[:1]
     fails = "".join(f"\n  And a cell of it fails: {told(cell)}" for cell in blamed)
-    return f"{where} does not define {name}{hint}{fails}"
+    return f"{_begins(where)} does not define {name}{hint}{fails}"
 
 
 def _replaced(name: str, stage: Stage, submission: Submission) -> str:

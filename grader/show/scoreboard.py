@@ -88,9 +88,10 @@ def footnotes(page: Page, report: Report) -> Iterator[Text]:
     notes = [note for note in report.notes if not any(why and why in note for why in above)]
     if len(report.stages) == 1 and not page.plain:
         course = (report.whole_name,) if report.version else ()
-        lines.append(", ".join((*course, report.submission, report.device, *notes)))
-    else:
-        lines += notes
+        seed = (note for note in notes if note == f"seed {report.seed}")
+        lines.append(", ".join((*course, report.submission, report.device, *seed)))
+        notes = [note for note in notes if note != f"seed {report.seed}"]
+    lines += notes
     if report.unchanged:
         lines.append(_unchanged(report))
     for line in lines:

@@ -146,7 +146,7 @@ def test_what_stands_beside_a_loop_without_end_counts_and_what_it_lacks_is_told(
     average, smooth, _ = report.stages
     assert average.status is Status.PASSED
     assert any("only the definitions" in note for note in report.notes)
-    assert smooth.checks[0].message.startswith("the notebook does not define smooth:")
+    assert smooth.checks[0].message.startswith("The notebook does not define smooth:")
 
 
 def files(average: str, smooth: str = SMOOTH, **others: str) -> dict[str, bytes]:

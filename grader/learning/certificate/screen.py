@@ -15,7 +15,12 @@ from grader.learning.pictures.types import TracedCurves, TracedHeatmap
 from grader.show.scoreboard import standing, unjudged
 from grader.show.screen import GAP, MARGIN, Page, amount, count, framed
 from grader.types.course import core_of
-from grader.types.progress import StageProgress
+from grader.types.progress import NOTEBOOK, StageProgress
+
+_NO_PICTURES = (
+    "These verdicts are on your notebook. There are no pictures, because the files of your "
+    "workspace do not work yet."
+)
 
 
 @framed
@@ -34,7 +39,10 @@ def certificate_screen(
         elif isinstance(part, str):
             yield Text()
             yield from page.sentence(page.inline(part))
-    if certificate.shown.stop is not None:
+    if any(known.is_on(NOTEBOOK) for _, known in certificate.passed) and certificate.shown.stop:
+        yield Text()
+        yield from page.sentence(_NO_PICTURES)
+    elif certificate.shown.stop is not None:
         yield from stop_screen(certificate.shown).draw(page)
     yield Text()
     yield from page.sentence("The way here", "bold")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import webbrowser
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,9 @@ def run(args: argparse.Namespace) -> int:
         raise KitError(f"--port {args.port}: choose a number from 0 to 65535")
     course, submission = chosen_submission(args)
     stage = stage_to_explore(course, args.stage)
-    with cpu_interpreter(course) as interpreter:
+    with ExitStack() as stack:
         with status_line(args):
+            interpreter = stack.enter_context(cpu_interpreter(course))
             example = read_explore(stage)
             explorer = Explorer(course, stage, example, interpreter)
             swaps = explorer.swaps

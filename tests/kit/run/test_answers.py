@@ -53,7 +53,7 @@ def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
         "fold is not defined: a cell of the notebook fails. SyntaxError: invalid syntax"
     )
     assert said_of_missing(cells=[mount], others=["fald"]).startswith(
-        "the notebook does not define fold; it defines fald: rename it\n"
+        "The notebook does not define fold; it defines fald: rename it\n"
         "  And a cell of it fails: Module"
     )
     typo["source"] = "x = ("
@@ -82,14 +82,14 @@ def test_of_a_cell_that_fails_twice_the_first_error_is_told() -> None:
         ("%%writefile fold.py\ndef fold(x): ...", "%%writefile is not run; delete that line"),
         ("class A:\n    def fold(x): ...", "inside a class, a function or a block; move it"),
         ("%%time\ndef fold(x): ...\ndel fold", "`del` deletes it; remove that line"),
-        ("# def fold\nfolds = 3", "the notebook does not define fold: define it as the stub does"),
+        ("# def fold\nfolds = 3", "The notebook does not define fold: define it as the stub does"),
     ],
 )
 def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
     said = missing_name("fold", {}, STAGE, Submission("n", {}, cells=("x = 1", cell)))
     assert why in said and said.count("define fold") == 1
     file = Submission("n", {"fold.py": cell.encode()})
-    assert missing_name("fold", {}, STAGE, file) == said.replace("the notebook", STAGE.file_name)
+    assert missing_name("fold", {}, STAGE, file) == said.replace("The notebook", STAGE.file_name)
 
 
 @pytest.mark.parametrize("line", ["fold = fold(1)", "    x, fold = 1, 2", "fold=3"])
@@ -138,7 +138,7 @@ def test_of_a_missing_file_the_one_that_has_its_code_is_named() -> None:
 
 def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
     said = str(import_error({"type": "MemoryError"}, STAGE, Submission("n", {}, cells=("",))))
-    assert said == "the notebook cannot be imported. MemoryError"
+    assert said == "The notebook cannot be imported. MemoryError"
 
 
 def test_a_file_that_cannot_be_imported_because_of_another_names_that() -> None:
@@ -157,6 +157,6 @@ def test_a_file_that_cannot_be_imported_because_of_another_names_that() -> None:
 def test_a_file_that_only_jupyter_would_run_is_pointed_out() -> None:
     said = missing_name("fold", {}, STAGE, Submission("n", {}, cells=("x = 1", "%run fold.py")))
     assert said == (
-        "the notebook does not define fold: %run has no file to run here; put the file's code into "
+        "The notebook does not define fold: %run has no file to run here; put the file's code into "
         "a cell"
     )

@@ -159,8 +159,14 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         from_a_file_that_is_not_there,
         "does not define split: define it there, or submit",
     ),
-    "a mask of numbers": (lambda: X.masked_fill(torch.ones(5), 0), "True and False.* holds floats"),
-    "a condition of numbers": (lambda: torch.where(torch.ones(5), 0.0, X), "where .* holds Floats"),
+    "a mask of numbers": (
+        lambda: X.masked_fill(torch.ones(5), 0),
+        "True and False.* dtype .* is float",
+    ),
+    "a condition of numbers": (
+        lambda: torch.where(torch.ones(5), 0.0, X),
+        "where .* dtype .* is Float",
+    ),
     "a mask that is one truth": (
         lambda: X.masked_fill(NONE == 0, 0),
         "a plain True or False .* so does == with None",
@@ -297,6 +303,7 @@ def test_an_exception_of_torchs_in_plain_words(call: Callable[[], Any], words: s
         ("X.masked_fill(X == 1)", r"called as x.masked_fill\(mask, value\)"),
         ("X.shape(0)", "a plain Size cannot be called"),
         ("X.shape[4]", "one for each axis, counted from 0"),
+        ("[h for h in X.shape[1]]", r"one number, .*: range\(n\) counts from 0 to n - 1"),
         ("X.chunk(2).transpose(1, 2)", "this is a tuple, as chunk and split give one"),
         ("X.astype(float)", r"astype is a method of numpy's .* to\(dtype\)"),
         ("X.to('float')", "a dtype has no quotes"),

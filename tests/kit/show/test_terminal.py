@@ -428,6 +428,12 @@ def test_a_stub_below_the_answer_is_the_reason_and_not_how_to_begin() -> None:
     assert why in draw(scoreboard.footnotes(begun))
 
 
+def test_a_note_on_one_stage_has_its_own_line() -> None:
+    notes = ("seed 1", "fold: looked for one small fix for 3 s and found none")
+    shown = draw(scoreboard.footnotes(replace(report(stage(0, F)), notes=notes)))
+    assert f", seed 1\n  {notes[1]}\n" in shown
+
+
 def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
     long = check(outcome=Outcome.FAILED, diagnosis=Diagnosis("long", "A word. " * 60))
     drawn = draw(terminal.explanation(report(stage(0, F, long))), 40)

@@ -184,7 +184,7 @@ def test_what_to_teach_next_has_each_stages_causes_with_an_example_and_the_hint(
     [
         "fold.py cannot be imported. SyntaxError: '(' was never closed",
         "fold is not defined: a cell of the notebook fails. NameError: name 'x' is not defined",
-        "the notebook does not define fold; it defines fald: rename it",
+        "The notebook does not define fold; it defines fald: rename it",
         "There is no file fold.py",
     ],
 )

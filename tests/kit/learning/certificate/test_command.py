@@ -1,20 +1,23 @@
 """`grade certificate`: who gets one, what it shows, and the file that it writes."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.learning.certificate.drawing import certificate_figure
+from grader.learning.certificate.screen import certificate_screen
 from grader.learning.certificate.types import Certificate
 from grader.learning.pictures.tracer import trace
-from grader.learning.pictures.types import Trace
+from grader.learning.pictures.types import Stop, Trace
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
 from grader.types.course import Stage
-from grader.types.progress import StageProgress
+from grader.types.progress import NOTEBOOK, StageProgress, seal
 from grader.types.report import Status
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
+from tests.kit.support.drawn import draw
 from tests.kit.support.tiny import Say, solve
 
 SHOWN = """
@@ -66,6 +69,19 @@ def test_where_every_stage_is_a_bonus_all_of_them_are_needed(tiny: Path, say: Sa
 def test_another_ending_of_the_file_is_refused_before_anything_runs(tiny: Path, say: Say) -> None:
     code, _, err = say("certificate", "--out", "mine.pdf")
     assert code == 2 and ".svg or .png" in err
+
+
+def test_files_that_do_not_work_leave_a_notebooks_certificate_without_pictures() -> None:
+    shown = Trace("s", "S", (), Stop("f", "s", not_written=True, message="f is not written yet"))
+    judged = seal(NOTEBOOK, Status.PASSED, 5)
+    passed = ((Stage("s", "S", 5, False, (), (), Path()), StageProgress(2, Status.PASSED, 5)),)
+    for known, words in [
+        (judged, "on your notebook. There are no pictures"),
+        (None, "not written"),
+    ]:
+        ((stage, progress),) = passed
+        certificate = Certificate("B", "", "", ((stage, replace(progress, judged=known)),), shown)
+        assert words in draw(certificate_screen(certificate, []))
 
 
 def test_the_way_is_on_the_page_only_if_asked() -> None:
