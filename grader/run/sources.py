@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 
 from grader.types.course import Stage
 from grader.types.submission import EXERCISES, Submission
@@ -39,24 +38,33 @@ def all_sources(submission: Submission) -> Iterator[tuple[str, str]]:
 
 def imported_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str, str]]:
     """Names and texts of the sources of a stage, and of the submission's files that they import."""
-    unread: dict[str, list[tuple[str, str]]] = {}
-    for name, data in submission.files.items():
-        module = name.partition("/")[0].removesuffix(".py")
-        unread.setdefault(module, []).append((name, _text(data)))
-    unread.pop((submission.script or stage.file_name).removesuffix(".py"), None)
-    pending = list(stage_sources(submission, stage))
-    for source in pending:  # each name is looked at once: a student may write a million
-        yield source
-        for name in imported_modules(source[1]):
-            pending += unread.pop(name.partition(".")[0], [])
+    return ((name, text) for name, text, _ in _with_imports(submission, stage))
 
 
 def libraries(submission: Submission, stage: Stage) -> list[str]:
     """The modules that a stage's code may import, by their full names, but for the submission's."""
-    own = {name.partition("/")[0].removesuffix(".py") for name in submission.files}
-    texts = [text for _, text in imported_sources(submission, stage)]
-    found = dict.fromkeys(chain.from_iterable(map(imported_modules, texts)))
+    own = set(map(_module, submission.files))
+    found = dict.fromkeys(each for *_, named in _with_imports(submission, stage) for each in named)
     return [name for name in found if name.partition(".")[0] not in own][:_MOST_LIBRARIES]
+
+
+def _with_imports(submission: Submission, stage: Stage) -> Iterator[tuple[str, str, list[str]]]:
+    """Those of `imported_sources`, each with the names of the modules that it imports."""
+    unread: dict[str, list[tuple[str, str]]] = {}
+    for name, data in submission.files.items():
+        unread.setdefault(_module(name), []).append((name, _text(data)))
+    unread.pop(_module(submission.script or stage.file_name), None)
+    pending = list(stage_sources(submission, stage))
+    for name, text in pending:  # each name is looked at once: a student may write a million
+        named = imported_modules(text)
+        yield name, text, named
+        for each in named:
+            pending += unread.pop(each.partition(".")[0], [])
+
+
+def _module(file: str) -> str:
+    """The name of the module, or of the package, that a file is in."""
+    return file.partition("/")[0].removesuffix(".py")
 
 
 def definition(name: str) -> re.Pattern[str]:
