@@ -170,6 +170,9 @@ def _expect_to_go_together(args: argparse.Namespace) -> None:
         raise KitError("--similar shows names: remove --anonymous")
     if args.similar and find_spec("rapidfuzz") is None:
         raise KitError("--similar needs rapidfuzz: type `pip install rapidfuzz`")
+    asks = next((name for name in ("why", "requests", "regrade") if getattr(args, name)), None)
+    if args.out is None and asks:
+        raise KitError(f"--{asks} needs the folder of the class's results: add --out RESULTS")
     if args.out is None:
         raise KitError(
             "type `grade class SUBMISSIONS --out RESULTS`, with a folder for the results"

@@ -108,8 +108,10 @@ def find_assignment(course: Course, name: str | None) -> Assignment:
     if name is None and len(known) == 1:
         return course.assignments[0]
     if name not in known:
-        fault = "name one with --assignment" if name is None else f"there is no '{name}'"
-        raise KitError(f"course.toml has the assignments {', '.join(known)}: {fault}")
+        names = ", ".join(known)
+        if name is None:
+            raise KitError(f"{FILE_NAME} has the assignments {names}: name one with --assignment")
+        raise KitError(f"{FILE_NAME} has no assignment '{name}': choose one of {names}")
     return known[name]
 
 

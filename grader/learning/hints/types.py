@@ -33,7 +33,7 @@ class Rung:
         texts = {
             Part.QUESTION: [self.text],
             Part.ANSWER: [self.answer or self.text],
-            Part.WHOLE: [self.text, self.answer],
+            Part.WHOLE: [self.text, *(["**The answer**", self.answer] if self.answer else [])],
         }[part]
         return "\n\n".join([self.heading, *texts]).rstrip()
 

@@ -400,7 +400,7 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
         (("smooth", "--requests", "a.csv"), "--requests reads the submissions that --out keeps"),
         (("--regrade", "--times", "a.csv"), "--times counts only when a folder is graded"),
         (("--why", "ann"), "has no results yet"),
-        (("here", "--assignment", "other"), "there is no 'other'"),
+        (("here", "--assignment", "other"), "no assignment 'other': choose one of "),
         ((".",), "is inside ., where it would count as a student: choose another folder"),
         (("results",), "is inside results"),
     ],
@@ -416,6 +416,10 @@ def test_a_mistake_of_the_instructors_is_told_in_a_line(
     monkeypatch.chdir(tmp_path)
     error = refused(*class_of(course, tmp_path / "results"), *words)
     assert said in error and "Traceback" not in error
+
+
+def test_a_question_about_no_results_asks_for_them(refused: Typed) -> None:
+    assert "--why needs the folder of the class's results" in refused("class", "--why", "ann")
 
 
 STUDENTS, KILLS = 60, 24

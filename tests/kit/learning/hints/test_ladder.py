@@ -40,7 +40,7 @@ def test_a_line_divides_a_hint_into_a_question_and_its_answer() -> None:
 def test_a_part_of_a_hint_has_its_heading() -> None:
     divided, whole = Rung("How?", "Try it.", "So."), Rung("How?", "Try it: so.")
     shown = [divided.shown(part) for part in (Part.QUESTION, Part.ANSWER, Part.WHOLE)]
-    assert shown == ["How?\n\nTry it.", "How?\n\nSo.", "How?\n\nTry it.\n\nSo."]
+    assert shown == ["How?\n\nTry it.", "How?\n\nSo.", "How?\n\nTry it.\n\n**The answer**\n\nSo."]
     assert whole.shown(Part.WHOLE) == "How?\n\nTry it: so."
 
 
