@@ -197,8 +197,12 @@ def test_shapes(
         (2, 5, 7, GROUPED),
         (3, 7, 5, (30, 6, 3)),
         (2, 1, 4, (24, 8, 2)),
+        (2, 6, 6, (12, 4, 2)),
     ],
-    ids=["one key head", "two pairs", "groups of three", "groups of two", "one query"],
+    ids=[
+        *("one key head", "two pairs", "groups of three", "groups of two", "one query"),
+        "as many keys as queries",
+    ],
 )
 @torch.no_grad()
 def test_values(submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, sizes: Sizes) -> None:

@@ -281,6 +281,7 @@ def test_none(submission: Submission, rand: Rand, device: torch.device, kind: st
         "a mask for each head in all sequences",
         "nothing allowed",
         "as many queries as sequences",
+        "as many keys as queries",
     ],
 )
 @torch.no_grad()
@@ -315,6 +316,8 @@ def test_same_output(submission: Submission, rand: Rand, device: torch.device, k
         key = value = query
     if kind == "self-attention under a causal mask":
         mask = torch.ones(TQ, TQ, dtype=torch.bool, device=device).tril()
+    if kind == "as many keys as queries":
+        key, value = key[:, :TQ], value[:, :TQ]
     given = {"query": query, "key": key, "value": value} | ({} if mask is None else {"mask": mask})
     expected = reference(state, query, key, value, mask)
     for need in (True, False):

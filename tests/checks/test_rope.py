@@ -333,7 +333,12 @@ def test_turn_gradients(submission: Submission, rand: Rand) -> None:
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize(
     ("B", "Tq", "Tk", "D", "H", "base"),
-    [(2, 3, 5, 4, 2, 10000.0), (2, 5, 7, 24, 3, 10000.0), (3, 7, 4, 24, 4, 100.0)],
+    [
+        (2, 3, 5, 4, 2, 10000.0),
+        (2, 5, 7, 24, 3, 10000.0),
+        (3, 7, 4, 24, 4, 100.0),
+        (2, 5, 5, 12, 3, 10000.0),
+    ],
 )
 @torch.no_grad()
 def test_values(

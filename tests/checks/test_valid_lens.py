@@ -221,6 +221,7 @@ def test_fold_gradients(submission: Submission, rand: Rand) -> None:
         pytest.param(1, 1, 1, 6, 3, id="one of all"),
         pytest.param(2, 3, 5, 6, 1, id="one head"),
         pytest.param(2, 3, 5, 6, 6, id="a head per feature"),
+        pytest.param(2, 5, 5, 12, 3, id="tokens of one shape"),
     ],
 )
 @torch.no_grad()
@@ -228,8 +229,9 @@ def test_no_lens(
     submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
     """Without lengths every query looks at all keys"""
-    state = draw_state(rand, shapes(D))
-    inputs = tokens(rand, B, Tq, Tk)
+    sizes = SIZES if Tq != Tk else (SIZES[0],) * 3
+    state = draw_state(rand, shapes(D, sizes=sizes))
+    inputs = tokens(rand, B, Tq, Tk, sizes)
     expected = reference(state, H, inputs)
     attention = module(submission, state, H)
     expect_output(attention(*inputs), expected)
