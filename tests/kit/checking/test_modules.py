@@ -25,8 +25,9 @@ def test_dropout_of_a_result_is_told_in_its_own_words() -> None:
     expect_dropped(kept, None, full, 0.5, axes=ALONG, what="number")
     for seen, told in (
         (full, "about 50% of the numbers dropped\n.* every number kept"),
-        (kept / 2, "not divide the numbers that it keeps\n.* divided by 0.5, so"),
-        (kept / 3, "leaves a wrong number at B="),
+        (kept / 2, "are kept grow by the wrong factor\n.* 2: each divided by 0.5, so .*\n.* 1$"),
+        (kept * 1.5, "are kept grow by the wrong factor\n.* on average\n.* 3$"),
+        (kept + 1.0 * (kept > 0), "leaves a wrong number at B="),
         (full * (torch.arange(40)[:, None] % 2) * 2, "a draw for each number"),
     ):
         with pytest.raises(CheckFailed, match=told) as caught:
