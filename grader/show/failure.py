@@ -18,6 +18,7 @@ from grader.types.report import (
     Report,
     StageResult,
     Status,
+    Way,
 )
 from grader.types.text import is_of_warnings, is_unloaded, listed, what_it_did
 
@@ -207,8 +208,9 @@ def essence(check: CheckResult) -> str:
 
     Of the lines that may hold the mistake, one stays: the loop's if the code did not end, else the
     one that returns an answer. Only numbers stay if none or several do: which of those ran is not
-    known. They stay, too, if that one returns mere names: the mistake is above it. None stays if a
-    diagnosis names the mistake, or says where it is: that line would lead away from it.
+    known. They stay, too, if that one returns mere names, or if an error was expected: the mistake
+    is above it. None stays if a diagnosis names the mistake, or says where it is: that line would
+    lead away from it.
     """
     found = check.diagnosis
     is_told = found is not None and (
@@ -223,6 +225,8 @@ def essence(check: CheckResult) -> str:
         if part.startswith(_LOOK_AT):
             if is_told:
                 continue
+            if check.way.startswith(Way.NO_ERROR.value):
+                part = part.partition("\n")[0]
             part = _one_line(part, check.outcome is Outcome.TIMEOUT)
         kept.append(part)
     return "\n".join(kept)

@@ -30,6 +30,7 @@ from grader.types.report import (
     Report,
     StageResult,
     Status,
+    Way,
 )
 from tests.kit.support.drawn import compare_with, draw
 
@@ -468,6 +469,12 @@ def test_the_line_to_look_at_is_one_that_returns(code: str, shown: str) -> None:
     message = f"Wrong.\n  look at   fold.py, {code}"
     told = failure.essence(check(outcome=Outcome.FAILED, message=message))
     assert told == f"Wrong.\n  look at   fold.py, {shown}"
+
+
+def test_no_return_is_shown_where_an_error_was_expected() -> None:
+    message = "3 does not fit\n  look at   fold.py, lines 2 to 9, in fold\n       9  return a + 1"
+    found = check(outcome=Outcome.FAILED, message=message, way=Way.NO_ERROR.value)
+    assert failure.essence(found).endswith("look at   fold.py, lines 2 to 9, in fold")
 
 
 @pytest.mark.parametrize("text", ["Right up to here (fold.py, line 2).", "__init__ sets no wing."])
