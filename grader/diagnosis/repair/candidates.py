@@ -70,6 +70,9 @@ class Candidates(Cancellable):
         for fact in facts.cases:
             if fact.case.check not in cause and fact.ending in _FAILED:
                 self._others.setdefault(fact.case.check, []).append(fact.case)
+        accepting = {check.id for check in facts.planned if check.pays}
+        # Any answer of the right shape may pass all that the cause is about.
+        self.asks_little = cause <= accepting and bool(self._others)
         self._raised: int | None = None  # statements of the cells that fail, unedited
         self._worker: Worker | None = None
 

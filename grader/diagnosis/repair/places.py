@@ -39,6 +39,8 @@ def find_place(candidates: Candidates) -> tuple[Place | None, bool]:
             return None, gave_up
         place = place_of(edit, candidates.text(edit.source))
         also = candidates.also_passing(edit)
+        if candidates.asks_little and not also:
+            return None, gave_up
         return replace(place, also=also, at_least=not candidates.has_time()), gave_up
     finally:
         candidates.close()

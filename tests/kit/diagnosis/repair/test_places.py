@@ -4,10 +4,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
+from unittest.mock import Mock
 
 import pytest
 
-from grader.diagnosis.repair.places import Place, with_diagnosis
+from grader.diagnosis.repair.edits.edit import Edit
+from grader.diagnosis.repair.places import Place, find_place, with_diagnosis
 from grader.diagnosis.reserve import NOT_EVERY_CHECK
 from grader.engine import Engine, Request
 from grader.run.collecting import with_checks
@@ -133,6 +135,18 @@ def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Repo
     assert first.show.diagnosis is not None
     assert "detach, without which 1 failing check passes" in first.show.diagnosis.place
     assert not any(cause.show.diagnosis.place for cause in others if cause.show.diagnosis)
+
+
+@pytest.mark.parametrize(("asks_little", "also"), [(True, ""), (True, "values"), (False, "")])
+def test_an_edit_that_only_makes_a_shape_right_is_no_place(asks_little: bool, also: str) -> None:
+    candidates = Mock(
+        asks_little=asks_little,
+        edits=lambda: [Edit("x.py", ((0, 1, "z"),), "this name", "name", 0, 1, 1.0)],
+        text=lambda source: "y.view(2)",
+        also_passing=lambda edit: frozenset([also] if also else []),
+    )
+    found, _ = find_place(candidates)
+    assert (found is None) is (asks_little and not also)
 
 
 def test_without_time_to_try_every_check_it_says_at_least(reports: dict[str, Report]) -> None:
