@@ -17,6 +17,7 @@ import numpy
 from grader.diagnosis.comparison.relations.finding import relation_of
 from grader.diagnosis.comparison.relations.pair import Pair, Relation
 from grader.diagnosis.comparison.values.matching import (
+    HIDDEN,
     Match,
     Tolerance,
     has_rows_of,
@@ -30,8 +31,11 @@ from grader.types.text import listed
 _LOOSE = 30  # times the room between equal numbers
 _COARSE = 0.03  # relative, and at least: what is computed in a coarser dtype is near
 _NEAR = 0.01  # a factor so close to 1 is an error of another kind
+_NONE = "None of its tensors equals what comes next"
 # Relations that also tensors have which are not meant to be the value, such as zeros.
 _WEAK = ("constant", "same-along", "rounded")
+# A relation of numbers that a right way divides by their sum later.
+_UNDIVIDED = "factor-of-row"
 # Relations that a right way hardly makes between a value and what is computed of it.
 _ODD = ("map:abs", "places", "reversed", "shuffled")
 
@@ -93,13 +97,13 @@ def first_wrong(
         return _told("the end", right + end)
     if missing:
         passed = there.passed
-        alike = there.alike(passed, right) or there.alike(missing, right) or there.remade(right)
+        alike = there.alike(passed, right) or there.alike(missing, right)
+        alike = alike or there.hidden(right) or there.remade(right)
         if alike is not None:
             return alike
         shown = listed([value.shown for value in missing])
-        none = "None of its tensors equals what comes next"
         too = f" None equals {passed[0].shown} either." if passed else ""
-        return _told(missing[0].name, f"{right}. {none}: {shown}.{too}")
+        return _told(missing[0].name, f"{right}. {_NONE}: {shown}.{too}")
     return there.scaled(right, code) if len(following) == 1 else None
 
 
@@ -216,10 +220,38 @@ class _There:
             relation = self._relation(value, got)
             if relation is None or relation.id.partition(":")[0] in _WEAK:
                 continue
+            if relation.id.startswith(_UNDIVIDED) and self._goes_on(place):
+                continue
             so_far = f"{right}, but not" if right else "The answer begins with"
             text = relation.text[0].lower() + relation.text[1:]
             text = f"In {made.where}, {text}" if made.where else text[0].upper() + text[1:]
             return _told(value.name, f"{so_far} {value.shown}. {text}")
+        return None
+
+    def hidden(self, right: str) -> Diagnosis | None:
+        """That the last tensor of what is right, but for -inf, has -inf where none belongs."""
+        value, following = self.reached[-1], self.following[0]
+        known = self.found[value.name]
+        if known is None or known.order or following.array.shape != value.array.shape:
+            return None
+        if numpy.isneginf(value.array).any():
+            return None
+        due = numpy.isneginf(following.array) | (following.array == 0)
+        for made in reversed(self._made[known.place :]):
+            if not has_rows_of(value.array, made.array):
+                continue
+            array = made.array.reshape(value.array.shape)
+            seen = ~(array <= HIDDEN)
+            if seen.all() or not value.tolerance.holds(array[seen], value.array[seen]):
+                continue
+            wrong = numpy.argwhere(~seen & ~due)
+            if not len(wrong) or not seen.any():
+                return None
+            at = tuple(wrong[0])
+            place = ", ".join(f"{axis}={n}" for axis, n in zip(value.axes, at, strict=True))
+            where = f"In {made.where}, it" if made.where else "It"
+            text = f"{where} puts {array[at]:.3g} at {place}, where none belongs."
+            return _told(following.name, f"{right}. {text}")
         return None
 
     def remade(self, right: str) -> Diagnosis | None:
@@ -242,6 +274,22 @@ class _There:
                     f"{right}. {where} makes another tensor of {value.shown}: {text}",
                 )
         return None
+
+    def _vanishes(self, value: Right, place: int) -> bool:
+        """Whether a later tensor of that shape has no number but 0: its factor is not the last."""
+        later = (each.array for each in self._made[place + 1 :])
+        return any(
+            has_rows_of(value.array, array) and not array[numpy.isfinite(array)].any()
+            for array in later
+        )
+
+    def _goes_on(self, place: int) -> bool:
+        """Whether another tensor of that shape is made after one."""
+        array, *later = (made.array for made in self._made[place:])
+        return any(
+            other.shape == array.shape and not numpy.allclose(other, array, equal_nan=True)
+            for other in later
+        )
 
     def _relation(self, value: Right, array: Any) -> Relation | None:
         room = value.tolerance.relative, value.tolerance.absolute
@@ -267,6 +315,8 @@ class _There:
         later = self.alike([first], right, known.place) if value is first else None
         if later is not None:
             return later
+        if self._vanishes(value, known.place):
+            return _told(value.name, f"{right}. {_NONE}: {value.shown}.") if right else None
         after = "What comes next" if value is first else "After that"
         so_far = f"{right}. {after}:" if right else "The answer needs"
         made = self._first_of(value.array * known.factor, value.tolerance)

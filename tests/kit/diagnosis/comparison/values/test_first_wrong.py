@@ -61,6 +61,14 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
             "Your numbers are 0.5 times these (f.py, line 3)."
         ),
     ),
+    "a factor, before all numbers become 0": (
+        [Q, K, 3 * SCORES, 0 * SCORES],
+        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
+    ),
+    "a factor, before all numbers become -inf": (
+        [Q, K, 3 * SCORES, numpy.full_like(SCORES, -numpy.inf)],
+        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
+    ),
     "axes": (
         [SCORES.transpose(0, 2, 1)],
         (
@@ -232,6 +240,60 @@ def test_the_first_value_may_be_there_but_for_a_factor(made: list[Any], expected
     found = first_wrong(WAY[1:], tensors, "forward")
     assert found is not None
     assert found.text.startswith(expected)
+
+
+POWERS = numpy.exp(SCORES - SCORES.max(-1, keepdims=True))
+SUMS = POWERS.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ([], ", but not the weights (B, T, D). In f.py, line 1, your tensor has the right prop"),
+        ([POWERS], ", but not the weights (B, T, D). In f.py, line 1, your tensor has the right"),
+        (
+            [POWERS / (SUMS + 1)],
+            ", but not the weights (B, T, D). In f.py, line 2, your tensor has",
+        ),
+        ([WRONG], f". {NEXT}the weights (B, T, D)."),
+    ],
+)
+def test_powers_are_not_called_wrong_weights_if_other_numbers_are_made_of_them(
+    then: list[Any], expected: str
+) -> None:
+    way = [[right("scores", SCORES)], [right("weights", POWERS / SUMS)]]
+    made = [Made(each, f"f.py, line {n}") for n, each in enumerate([SCORES, POWERS, *then])]
+    found = first_wrong(way, made, "forward")
+    assert found is not None
+    assert found.text.startswith(f"{GETS}the scores right (f.py, line 0){expected}")
+
+
+HIDDEN = numpy.broadcast_to(numpy.tri(3, 4) == 0, SCORES.shape)
+OTHERS = numpy.broadcast_to(numpy.tri(3, 4, 1) == 0, SCORES.shape)
+MASKED = numpy.where(HIDDEN, -numpy.inf, SCORES)
+SHARES = numpy.exp(MASKED) / numpy.exp(MASKED).sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "made", "expected"),
+    [
+        (
+            SHARES,
+            numpy.where(numpy.tri(3, 4, -1) > 0, -numpy.inf, SCORES),
+            "puts -inf at B=0, T=1, D=0",
+        ),
+        (MASKED, numpy.where(~HIDDEN, -1e9, SCORES), "puts -1e+09 at B=0, T=0, D=0"),
+        (SHARES, MASKED, None),
+        (MASKED, numpy.where(OTHERS, -1e9, SCORES), None),
+    ],
+)
+def test_where_minus_infinity_does_not_belong(value: Any, made: Any, expected: str | None) -> None:
+    way = [[right("scores", SCORES)], [right("next", value)]]
+    tensors = [Made(each, f"f.py, line {n}") for n, each in enumerate([SCORES, made, WRONG])]
+    found = first_wrong(way, tensors, "forward")
+    assert found is not None
+    assert expected is None or expected in found.text
+    assert ("where none belongs" in found.text) is (expected is not None)
 
 
 def test_a_value_that_repeats_an_earlier_one_is_left_out() -> None:
