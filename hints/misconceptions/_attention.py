@@ -982,8 +982,8 @@ class SoftmaxOverHeadsBlockedMended(SoftmaxOverQueriesBlockedMended):
 @_usual(
     "blocked",
     "softmax_over_queries_nan_to_num",
-    "Your softmax runs over the queries, and you put 0 where it would give NaN. Each query "
-    "shares its attention among the keys, the last axis.",
+    "Your softmax runs over the queries. Each query shares its attention among the keys, the last "
+    "axis.",
 )
 class SoftmaxOverQueriesNanToNum(Attention):
     def weights(self, scores: Tensor) -> Tensor:
@@ -993,8 +993,8 @@ class SoftmaxOverQueriesNanToNum(Attention):
 @_usual(
     "blocked",
     "softmax_over_heads_nan_to_num",
-    "Your softmax runs over the heads, axis 1, and you put 0 where it would give NaN. Each "
-    "head stands alone; normalise over the keys, the last axis.",
+    "Your softmax runs over the heads, axis 1. Each head stands alone; normalise over the keys, "
+    "the last axis.",
 )
 class SoftmaxOverHeadsNanToNum(Attention):
     def weights(self, scores: Tensor) -> Tensor:

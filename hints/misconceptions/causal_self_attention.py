@@ -373,6 +373,19 @@ class Multiplied(_Base):
 
 
 @misconception(
+    "csa_zero_scores_blocked",
+    replaces="CausalSelfAttention",
+    says="You also block allowed scores that are exactly 0, as when you set the later scores to 0 "
+    "and then fill all zeros. Look only at the mask.",
+    hint=5,
+)
+class ZeroScoresBlocked(_Base):
+    def hide(self, scores: Tensor) -> Tensor:
+        scores = scores.tril()
+        return scores.masked_fill(scores == 0, float("-inf"))
+
+
+@misconception(
     "csa_added",
     replaces="CausalSelfAttention",
     says="Your mask of 1 and 0 is added to the scores, as F.scaled_dot_product_attention does with "

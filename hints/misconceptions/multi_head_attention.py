@@ -236,8 +236,8 @@ class Residual(Attention):
 @misconception(
     "mha_value_first",
     replaces="MultiHeadAttention",
-    says="Your forward takes value, key, query, in this order. Callers who name no arguments pass "
-    "query, key, value: take them in that order.",
+    says="You use the first argument as value and the third as query. Callers who name no "
+    "arguments pass query, key, value: take them in that order, everywhere.",
     hint=4,
 )
 class ValueFirst(Attention):

@@ -194,6 +194,18 @@ class NeverGiven(_Base):
         return output, None
 
 
+@misconception(
+    "need_given_in_training_only",
+    replaces="OptionalWeightsAttention",
+    says="After eval() you return None, whatever need_weights says. It alone decides, in training "
+    "and in evaluation mode.",
+    hint=1,
+)
+class GivenInTrainingOnly(_Base):
+    def answer(self, output: Tensor, weights: Tensor, need_weights: bool) -> Any:
+        return output, weights if need_weights and self.training else None
+
+
 # What stays behind
 
 
@@ -314,6 +326,19 @@ class FastMaskOfNumbers(_Fast):
 class FastScaledTwice(_Fast):
     def fast(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         return super().fast(q / math.sqrt(q.shape[-1]), k, v, mask)
+
+
+@misconception(
+    "need_fast_any_mask_causal",
+    replaces="OptionalWeightsAttention",
+    says="With need_weights=False you take any mask for the causal one: is_causal blocks later "
+    "keys, whatever the mask says. Pass the mask itself.",
+    hint=5,
+)
+class FastAnyMaskCausal(_Fast):
+    def fast(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        is_causal = mask is not None
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=self.rate(), is_causal=is_causal)
 
 
 @misconception(

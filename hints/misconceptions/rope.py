@@ -273,6 +273,19 @@ def halves_in(x: Tensor, angles: Tensor) -> Tensor:
 
 
 @misconception(
+    "rope_partners_in_halves",
+    replaces="apply_rope",
+    says="You put all -b in front of all a before you multiply by the sines. Each belongs in the "
+    "place of its partner, -b a -b a: stack them along a new last axis and flatten it.",
+    hint=4,
+)
+def partners_in_halves(x: Tensor, angles: Tensor) -> Tensor:
+    cos, sin = (each.repeat_interleave(2, dim=-1) for each in _cos_sin(x, angles))
+    a, b = x[..., ::2], x[..., 1::2]
+    return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+
+@misconception(
     "rope_halves_by_neighbours_angles",
     replaces="apply_rope",
     says="You mix two conventions: you pair feature i with feature i + d_k / 2, but give features "
