@@ -119,9 +119,9 @@ def _unchanged(report: Report) -> str:
     return f"{stages} {was} not rerun; `grade --fresh` reruns {them}"
 
 
-def standing(of: Status | StageResult, *, is_partial: bool = False) -> str:
+def standing(of: StageResult | StageProgress, *, is_partial: bool = False) -> str:
     """The word for a stage's status; `is_partial` if only visible checks have run."""
-    if is_partial and of is Status.PASSED:
+    if is_partial and of.status is Status.PASSED:
         return _VISIBLE.word
     return _look(of).word
 
@@ -179,9 +179,11 @@ _CHANGED = _Look("not_started", "grade again", "yellow", "yellow")
 _STATUS_WIDTH = len("not started")
 
 
-def _look(of: Status | StageResult) -> _Look:
+def _look(of: Status | StageResult | StageProgress) -> _Look:
     if isinstance(of, Status):
         return _LOOKS[of]
+    if isinstance(of, StageProgress):
+        return _WAITING if of.waits else _LOOKS[of.status or Status.NOT_STARTED]
     if of.caused_by is not None and of.status is Status.FAILED:
         return _WAITING
     if of.is_partial and of.status is Status.PASSED:
@@ -209,7 +211,7 @@ def _rows(report: Report) -> list[_Row]:
 
 
 def _known_row(course: Course, stage: Stage, known: StageProgress) -> _Row:
-    look = _CHANGED if known.is_changed else _LOOKS[known.status or Status.NOT_STARTED]
+    look = _CHANGED if known.is_changed else _look(known)
     if course.is_partial and known.status is Status.PASSED:
         look = _VISIBLE if known.score else _UNCHECKED
     return _Row(stage.title, stage.slug, stage.bonus, known.score, stage.points, look)

@@ -31,7 +31,8 @@ class StageProgress:
     UTC), and `gave_up` whether the learner looked at the solution before that. `judged` is the
     `seal` of the last verdict, which identifies its text. `repair` is the learner's own line with
     the edit that makes the checks pass, shown after the last hint. `asked` is the hint whose answer
-    comes next (0: none). `rest` is data from another version of the kit, kept unchanged.
+    comes next (0: none). It `waits` if it fails because of an earlier stage. `rest` is data from
+    another version of the kit, kept unchanged.
     """
 
     rungs: int = 0
@@ -46,6 +47,7 @@ class StageProgress:
     judged: str | None = None
     repair: str = ""
     asked: int = 0
+    waits: bool = False
     rest: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -123,7 +125,7 @@ class Progress:
         for slug, stage in self.stages.items():
             is_present = slug in texts and stage.is_on(texts[slug])
             if not is_present and not (notebooks and stage.is_on(NOTEBOOK)):
-                stages[slug] = replace(stage, status=None, score=0.0)
+                stages[slug] = replace(stage, status=None, score=0.0, waits=False)
         return replace(self, stages=stages)
 
     def with_result(
@@ -151,6 +153,7 @@ class Progress:
             advice=_advice(result, stage.advice),
             judged=seal(text, result.status, result.score),
             repair=result.repair,
+            waits=result.caused_by is not None,
         )
         return self._with(result.slug, stage)
 

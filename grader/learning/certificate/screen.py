@@ -62,7 +62,7 @@ def too_early(page: Page, left: Mapping[str, StageProgress]) -> Iterator[Text]:
     """What is said while stages do not pass: their slugs, and where each stands."""
     yield from page.sentence("You get the certificate when every core stage passes. Still missing:")
     for slug, known in left.items():
-        word = unjudged(known) if known.status is None else standing(known.status)
+        word = unjudged(known) if known.status is None else standing(known)
         yield from page.sentence(f"  {page.word(slug)}: {word}")
     yield Text()
     yield from page.offer("To grade them:", "grade")

@@ -364,7 +364,7 @@ def _news(page: Page, before: Watching | None, state: Watching) -> Iterator[Text
         known = state.progress.stage(stage.slug)
         if known.status is not None:
             is_partial = state.workspace.course.is_partial
-            word = standing(known.status, is_partial=is_partial)
+            word = standing(known, is_partial=is_partial)
             yield from _line(page, stage, word, known.score, stage.points)
     result, report = _result(state), state.report
     if result is None or report is None or report == before.report:

@@ -92,7 +92,7 @@ def _so_far(stage: Stage, known: StageProgress, is_partial: bool) -> list[str]:
     """The learner's progress in a stage, in words; empty if it was never graded."""
     if known.status is None and not (known.judged or known.attempts):
         return []
-    word = unjudged(known) if known.status is None else standing(known.status)
+    word = unjudged(known) if known.status is None else standing(known)
     if known.status is Status.PASSED and is_partial:
         word = "visible checks pass" if known.best else "graded on submission"
     facts = [f"{word} in a notebook" if known.is_on(NOTEBOOK) else word]

@@ -306,6 +306,8 @@ def test_line_by_line_only_what_is_new_is_told() -> None:
     assert told(FAILING, replace(FAILING, progress=CHANGED)) == ""
     others = told(FAILING, replace(FAILING, progress=Progress(failed)))
     assert others == "  wings: failed, 20 of 60 points.\n"
+    waits = replace(FAILING, progress=Progress({"wings": replace(failed["wings"], waits=True)}))
+    assert told(FAILING, waits) == "  wings: waiting, 20 of 60 points.\n"
     assert told(replace(FAILING, progress=PASSED), replace(FAILING, progress=CHANGED)) == ""
     passed = told(FAILING, SITUATIONS["passed_and_next"])
     assert "fold passes: 40 points." in passed and "wings: not started" in passed

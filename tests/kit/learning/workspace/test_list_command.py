@@ -14,7 +14,7 @@ from grader.read.submission import read_submission
 from grader.types.progress import NOTEBOOK
 from grader.types.report import StageResult, Status
 from tests.kit.support.files import edit
-from tests.kit.support.tiny import Capture, Typed
+from tests.kit.support.tiny import Capture, Say, Typed, solve
 
 
 def test_lists_every_stage(birds: Path, grade: Typed) -> None:
@@ -91,3 +91,14 @@ def test_says_when_a_verdict_is_not_on_the_present_files(birds: Path, capsys: Ca
     del data["stages"]["fold"]["judged"]  # as an older version of the kit has written it
     file.write_text(json.dumps(data), encoding="utf-8")
     assert "so far not graded yet, best 40 of 40" in shown()
+
+
+def test_a_stage_waits_while_an_earlier_one_makes_it_fail(tiny: Path, say: Say) -> None:
+    solve(tiny, "moving_average", "smooth")
+    edit(
+        tiny / "exercises" / "moving_average.py",
+        "    ### BEGIN",
+        "    return values\n    ### BEGIN",
+    )
+    assert "waiting" in say("grade")[1]
+    assert "so far  waiting" in say("list")[1]
