@@ -458,11 +458,12 @@ def test_fuse_dtypes(
         expect_close(found[name], wanted, axes=axes, rtol=0, atol=0, what=name)
     fused.eval()
     x = rand(B=2, T=5, D=D, dtype=dtype)
-    with expect_unchanged(x=x):
-        output, weights = fused(x)
-    expect_dtype(output, dtype, "the output")
-    expect_dtype(weights, dtype, "the weights")
-    expect_no_constant(output, x=x)
+    for mask in (None, causal(5, device)):
+        with expect_unchanged(x=x):
+            output, weights = fused(x, mask)
+        expect_dtype(output, dtype, "the output")
+        expect_dtype(weights, dtype, "the weights")
+        expect_no_constant(output, x=x)
 
 
 @pytest.mark.points(2, hint=7)
