@@ -283,7 +283,9 @@ def _title(
     if page.plain:
         what = "The grader failed at" if outcome is Outcome.ERROR else "Failed"
         points = f" Lost: {count(lost, 'point')}." if lost > 0 else ""
-        yield from page.sentence(page.inline(f"{what}: {title}{more or ''}.{points}"))
+        text = f"{what}: {title}{more or ''}"
+        stop = "" if text.endswith(("?", ".")) else "."
+        yield from page.sentence(page.inline(f"{text}{stop}{points}"))
         return
     points = f"-{amount(lost)}" if lost > 0 else ""
     mark, colour = (page.glyphs.failed, "red")

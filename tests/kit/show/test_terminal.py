@@ -593,6 +593,13 @@ def test_plain_is_for_screen_readers_one_fact_a_line(name: str) -> None:
         compare(f"{name}_plain", drawn)
 
 
+def test_plain_ends_a_question_with_its_own_mark() -> None:
+    ending = {"Did you save it?": "it? Lost: 3 points.", "It is sharp": "sharp. Lost: 3 points."}
+    for title, end in ending.items():
+        failed = stage(0, F, check(outcome=Outcome.FAILED, title=title))
+        assert end in draw(terminal.explanation(report(failed)), kind=PlainConsole)
+
+
 def test_plain_list() -> None:
     compare("list_plain", draw(listing(COURSE, KNOWN), kind=PlainConsole))
 
