@@ -198,10 +198,12 @@ def test_shapes(
         (3, 7, 5, (30, 6, 3)),
         (2, 1, 4, (24, 8, 2)),
         (2, 6, 6, (12, 4, 2)),
+        (1, 3, 5, (8, 4, 2)),
+        (2, 3, 5, (6, 1, 1)),
     ],
     ids=[
         *("one key head", "two pairs", "groups of three", "groups of two", "one query"),
-        "as many keys as queries",
+        *("as many keys as queries", "one sequence", "one head"),
     ],
 )
 @torch.no_grad()

@@ -338,6 +338,7 @@ def test_turn_gradients(submission: Submission, rand: Rand) -> None:
         (2, 5, 7, 24, 3, 10000.0),
         (3, 7, 4, 24, 4, 100.0),
         (2, 5, 5, 12, 3, 10000.0),
+        (1, 3, 1, 12, 1, 10000.0),
     ],
 )
 @torch.no_grad()
