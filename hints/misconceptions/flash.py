@@ -283,6 +283,29 @@ def flash_scaled_up(call: _Call) -> Tensor:
 
 
 @_wrong(
+    "flash_powers_of_two",
+    says="You take powers of 2, and the softmax takes powers of e. If you use exp2, multiply the "
+    "scores by log2(e) first.",
+    hint=2,
+)
+def flash_powers_of_two(call: _Call) -> Tensor:
+    return call.right(q=call.q * math.log(2))
+
+
+@_wrong(
+    "flash_maximum_from_zero",
+    says="Your maximum is never below 0, so all powers of a query vanish if its scores lie far "
+    "below 0. Start it at -inf.",
+    hint=1,
+)
+def flash_maximum_from_zero(call: _Call) -> Tensor:
+    scores = _scores(call.q, call.k, call.mask, causal=call.causal).to(call.q.dtype)
+    powers = (scores - scores.amax(-1, keepdim=True).clamp_min(0.0)).exp()
+    total = powers.sum(-1, keepdim=True)
+    return F.dropout(powers, call.dropout_p) @ call.v / total.masked_fill(total == 0, 1.0)
+
+
+@_wrong(
     "flash_no_dropout",
     says="dropout_p has no effect. Pass it on to the function that you call. If you compute the "
     "weights yourself, drop them where they meet the values, but not in the sum that divides them.",
