@@ -48,7 +48,8 @@ Verdict = Callable[["Stage", Callable[[], "StageResult"]], tuple["StageResult", 
 Shared = Callable[["Course", "Request", str, "SubmissionRuns"], Verdict]
 PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict is known
 _PATIENCE = 3.0  # times these seconds, at most, if other work keeps the machine busy
-VALUE_SECONDS = 1.5  # and then on the first wrong value; usually a third of this is enough
+VALUE_SECONDS = 1.5  # before that, and after it, on first wrong values; usually a third is enough
+_VALUES_FIRST = 2  # checks whose first wrong values say where to look for that place
 _STUB_BELOW = "Another cell holds the stub, which replaces your code: move your code there."
 _NO_PLACE = "{slug}: looked for one small fix for {seconds:g} s and found none"
 
@@ -320,18 +321,20 @@ class Engine:
         """The report with the place of its first failing stage's mistake, if it `may_place` one.
 
         It searches for `seconds` of CPU time at most, and no longer than the submission has time
-        left. If it gives up, a note says so. If it finds none, the report shows the first wrong
-        value on the way. Raises Cancelled after `cancel`.
+        left: first where the first wrong value on the way is made. If it gives up, a note says so.
+        If it finds none, the report shows these values. Raises Cancelled after `cancel`.
         """
         if not self.may_place(report):
             return report
+        from grader.diagnosis.comparison.values.recording import unexplained, with_diagnoses
         from grader.diagnosis.repair.candidates import Candidates
         from grader.diagnosis.repair.places import find_place, with_diagnosis
         from grader.diagnosis.reruns import Reruns
 
         slug = _first_failing(report)
         stage = self.course.stage(slug)
-        cause = _result_of(report, slug).causes[0]
+        result = _result_of(report, slug)
+        cause = result.causes[0]
         left = self.course.limits.submission_seconds - report.seconds
         reruns = Reruns(
             self.interpreter,
@@ -343,8 +346,14 @@ class Engine:
             self.device,
         )
         checks = frozenset(check.id for check in cause.checks)
+        unnamed = unexplained(result)
+        first = [check for check in unnamed if check in checks][:_VALUES_FIRST]
+        for_values = min(VALUE_SECONDS, left - seconds)
+        values = self._values(reruns, first, for_values)
+        near = [value.text for value in values.values()]
+        budget = self._budget(min(seconds, left))
         candidates = self._looking = Candidates(
-            reruns, self._reader, self._unnamed[slug], checks, self._budget(min(seconds, left))
+            reruns, self._reader, self._unnamed[slug], checks, near, budget
         )
         try:
             place, gave_up = find_place(candidates)
@@ -355,7 +364,9 @@ class Engine:
         if gave_up:
             said = _NO_PLACE.format(slug=slug, seconds=seconds)
             report = replace(report, notes=(*report.notes, said))
-        return self._with_rerun(reruns, report, min(VALUE_SECONDS, left - seconds))
+        rest = [check for check in unnamed if check not in first]
+        values |= self._values(reruns, rest, for_values)
+        return _with_stage(report, slug, lambda result: with_diagnoses(result, values))
 
     def _budget(self, seconds: float) -> Budget:
         """The time for an explanation: on a busy machine it may take longer, not be poorer."""
@@ -364,31 +375,24 @@ class Engine:
             seconds, lambda: time.process_time() + interpreter.processor_seconds(), _PATIENCE
         )
 
-    def _with_rerun(self, reruns: Reruns, report: Report, seconds: float) -> Report:
-        """The report with what a rerun shows of each failing check without a diagnosis.
+    def _values(
+        self, reruns: Reruns, checks: Sequence[str], seconds: float
+    ) -> dict[str, Diagnosis]:
+        """What a rerun shows of these failing checks.
 
         A student's copy has no solutions to compare with.
         """
-        if self._known is None:
-            return report
-        stage = reruns.stage
-        known, solution = self._known.of(stage)
-        from grader.diagnosis.comparison.values.recording import (
-            Recordings,
-            unexplained,
-            with_diagnoses,
-        )
+        if self._known is None or not checks:
+            return {}
+        from grader.diagnosis.comparison.values.recording import Recordings
 
-        checks = unexplained(_result_of(report, stage.slug))
-        if not checks:
-            return report
-        budget = self._budget(seconds)
-        recordings = self._looking = Recordings(reruns, self._unnamed[stage.slug], budget)
+        known, solution = self._known.of(reruns.stage)
+        facts = self._unnamed[reruns.stage.slug]
+        recordings = self._looking = Recordings(reruns, facts, self._budget(seconds))
         try:
-            found = recordings.diagnoses(checks, known.ways, solution)
+            return recordings.diagnoses(checks, known.ways, solution)
         finally:
             self._looking = None
-        return _with_stage(report, stage.slug, lambda result: with_diagnoses(result, found))
 
 
 def _with_stage(report: Report, slug: str, changed: Callable[[StageResult], StageResult]) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -25,6 +25,7 @@ from grader.types.submission import Submission
 _LOOKS = 2  # failing cases, each of another check, that a candidate must pass first
 _PATIENCE = 5.0  # times what the failing case took
 _SHORTEST = 0.3  # seconds; on a busy machine less ends the look at a right edit
+_NEXT = 3  # lines, from the one where the last right value is made
 _FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
 _FAILED = (Ending.WRONG, Ending.RAISED)
 
@@ -34,6 +35,7 @@ class Candidates(Cancellable):
 
     All first looks share one worker, so a wrong candidate can only spoil the looks after it:
     whether the stage passes is found out in a new one. Nothing takes longer than the `budget`.
+    `near` are texts that name lines near the mistake.
     """
 
     def __init__(
@@ -42,10 +44,12 @@ class Candidates(Cancellable):
         reader: Reader,
         facts: StageFacts,
         cause: frozenset[str],
+        near: Sequence[str],
         budget: Budget,
     ) -> None:
         self._reruns = reruns
         self._submission = _needed(reruns.course, reruns.stage, reruns.submission, reader)
+        self._near = near
         self._budget = budget
         self._reader = reader
         self._sources = dict(all_sources(self._submission))
@@ -118,18 +122,18 @@ class Candidates(Cancellable):
                 return []
         names = {entry.name for entry in reruns.stage.entry_points}
         own = reruns.course.stages
-        frames: dict[str, list[int]] = {}
+        frames = {name: lines_near(name, self._near) for name in self._sources}
         for fact in self._first:
             if fact.ending is Ending.RAISED:
                 for name, line in _FRAME.findall(fact.message):
-                    frames.setdefault(name, []).append(int(line))
+                    frames.setdefault(name, set()).add(int(line))
         about = {
             "what": "sent",
             "modules": sent_along("grader.diagnosis.repair.edits", MODULES),
             "sources": list(self._sources.items()),
             "targets": sorted({fact.target for fact in self._first if fact.target} or names),
             "others": [e.name for each in own for e in each.entry_points if e.name not in names],
-            "lines": frames,
+            "lines": {name: sorted(lines) for name, lines in frames.items()},
             "way": self._way,
             "signatures": parameters(read_stub(reruns.stage)),
             "is_notebook": self._submission.cells is not None,
@@ -195,6 +199,17 @@ class Candidates(Cancellable):
         if self._raised is not None and answers.raised_at_import > self._raised:
             return False
         return all(fact.ending in FINE for fact in facts) and not answers.forbidden
+
+
+def lines_near(source: str, texts: Iterable[str]) -> set[int]:
+    """The first two lines of a source that each text names, and those between; of one, the next."""
+    near: set[int] = set()
+    for text in texts:
+        named = re.findall(rf"(?<!\w){re.escape(source)}, line (\d+)", text)[:2]
+        if named:
+            first, last = int(named[0]), int(named[-1])
+            near |= {last, *range(first, last if len(named) > 1 else first + _NEXT)}
+    return near
 
 
 def _needed(course: Course, stage: Stage, submission: Submission, reader: Reader) -> Submission:
