@@ -326,7 +326,6 @@ class Engine:
         """
         if not self.may_place(report):
             return report
-        from grader.diagnosis.comparison.values.recording import unexplained, with_diagnoses
         from grader.diagnosis.repair.candidates import Candidates
         from grader.diagnosis.repair.places import find_place, with_diagnosis
         from grader.diagnosis.reruns import Reruns
@@ -346,7 +345,7 @@ class Engine:
             self.device,
         )
         checks = frozenset(check.id for check in cause.checks)
-        unnamed = unexplained(result)
+        unnamed = self._unexplained(result)
         first = [check for check in unnamed if check in checks][:_VALUES_FIRST]
         for_values = min(VALUE_SECONDS, left - seconds)
         values = self._values(reruns, first, for_values)
@@ -366,6 +365,10 @@ class Engine:
             report = replace(report, notes=(*report.notes, said))
         rest = [check for check in unnamed if check not in first]
         values |= self._values(reruns, rest, for_values)
+        if not values:
+            return report
+        from grader.diagnosis.comparison.values.recording import with_diagnoses
+
         return _with_stage(report, slug, lambda result: with_diagnoses(result, values))
 
     def _budget(self, seconds: float) -> Budget:
@@ -375,13 +378,21 @@ class Engine:
             seconds, lambda: time.process_time() + interpreter.processor_seconds(), _PATIENCE
         )
 
+    def _unexplained(self, result: StageResult) -> list[str]:
+        """The failing checks of which a rerun may show more.
+
+        There are none in a student's copy, which has no solutions to compare with.
+        """
+        if self._known is None:
+            return []
+        from grader.diagnosis.comparison.values.recording import unexplained
+
+        return unexplained(result)
+
     def _values(
         self, reruns: Reruns, checks: Sequence[str], seconds: float
     ) -> dict[str, Diagnosis]:
-        """What a rerun shows of these failing checks.
-
-        A student's copy has no solutions to compare with.
-        """
+        """What a rerun shows of these failing checks."""
         if self._known is None or not checks:
             return {}
         from grader.diagnosis.comparison.values.recording import Recordings
