@@ -202,7 +202,7 @@ class Candidates(Cancellable):
 
 
 def lines_near(source: str, texts: Iterable[str]) -> set[int]:
-    """The first two lines of a source that each text names, and those between; of one, the next."""
+    """The lines of a source between the first two that each text names, or after its only one."""
     near: set[int] = set()
     for text in texts:
         named = re.findall(rf"(?<!\w){re.escape(source)}, line (\d+)", text)[:2]

@@ -71,8 +71,8 @@ class CallWatch:
     def begin(self, names: Iterable[str]) -> None:
         """Start a case: notice these names from now on, each once.
 
-        A call that waits for the case, in a thread, is noticed too, and so is one that torch has
-        recorded: what it made of it can make the call's steps later.
+        A call that waits for the case, in a thread, is noticed too. So is one that torch has
+        recorded, because the recording can repeat its steps later.
         """
         self._wanted = set(names)
         self._seen.clear()

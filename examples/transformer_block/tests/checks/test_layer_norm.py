@@ -92,10 +92,10 @@ def test_parameters(submission: Submission) -> None:
 @pytest.mark.points(3, hint=2)
 def test_gradients(submission: Submission, rand: Rand) -> None:
     """Gradients reach the input, the weight and the bias"""
-    shapes = {"weight": (5,), "bias": (5,)}
-    norm = with_state(submission.LayerNorm(5), draw_state(rand, shapes))
+    state = draw_state(rand, {"weight": (5,), "bias": (5,)})
+    norm = with_state(submission.LayerNorm(5), state)
     x = rand(B=2, T=3, D=5, grad=True)
-    learnt = trained_parameters(norm, shapes)
+    learnt = trained_parameters(norm, state)
     expect_gradients_close(norm(x), reference(learnt, x, 1e-5), {"x": x, **learnt})
 
 

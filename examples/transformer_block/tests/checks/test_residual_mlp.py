@@ -111,11 +111,12 @@ def test_no_dropout(submission: Submission, rand: Rand) -> None:
 def test_gradients(submission: Submission, rand: Rand) -> None:
     """Gradients reach every parameter and the input, which is not changed"""
     D, F = 5, 12
-    mlp = module(submission, draw_state(rand, shapes(D, F)))
+    state = draw_state(rand, shapes(D, F))
+    mlp = module(submission, state)
     x = rand(B=2, T=3, D=D, grad=True)
     with expect_unchanged(x=x):
         result = mlp(x)
-    learnt = trained_parameters(mlp, shapes(D, F))
+    learnt = trained_parameters(mlp, state)
     expected = x.cpu().double() + added(learnt, x)
     expect_gradients_close(mlp(x), expected, {"x": x, **learnt}, rtol=1e-3, atol=1e-4)
     expect_close(result, expected, axes="B T D")

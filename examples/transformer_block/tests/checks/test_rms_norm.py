@@ -87,11 +87,12 @@ def test_parameters(submission: Submission) -> None:
 @pytest.mark.points(2, hint=1)
 def test_gradients(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Gradients reach the weight and the input, which is not changed"""
-    norm = with_state(submission.RMSNorm(5), draw_state(rand, {"weight": (5,)}))
+    state = draw_state(rand, {"weight": (5,)})
+    norm = with_state(submission.RMSNorm(5), state)
     x = rand(B=2, T=3, D=5, grad=True)
     with expect_unchanged(x=x):
         result = norm(x)
     expect_device(result, device)
-    learnt = trained_parameters(norm, {"weight": (5,)})
+    learnt = trained_parameters(norm, state)
     expected = reference(learnt["weight"], x, 1e-6)
     expect_gradients_close(norm(x), expected, {"x": x, **learnt})

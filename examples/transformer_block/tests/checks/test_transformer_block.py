@@ -158,10 +158,11 @@ def test_edges(submission: Submission, rand: Rand, B: int, T: int) -> None:
 @pytest.mark.points(3, hint=4)
 def test_gradients(submission: Submission, rand: Rand) -> None:
     """Gradients reach every parameter and the input, which is not changed"""
-    block = block_of(submission, draw_state(rand, shapes(6, 10)), 2)
+    state = draw_state(rand, shapes(6, 10))
+    block = block_of(submission, state, 2)
     x = rand(B=2, T=3, D=6, grad=True)
     with expect_unchanged(x=x):
         result = block(x)
-    learnt = trained_parameters(block, shapes(6, 10))
+    learnt = trained_parameters(block, state)
     expected = reference(learnt, 2, x)
     expect_gradients_close(result, expected, {"x": x, **learnt}, rtol=1e-3, atol=1e-4)
