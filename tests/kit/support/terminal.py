@@ -57,7 +57,8 @@ class Terminal:
         )
         self._output = ""
         self._changed = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _own_terminal(self) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -68,6 +69,8 @@ class Terminal:
             try:
                 data = os.read(self._ours, 65536)
             except OSError:
+                data = b""
+            if not data:
                 return
             with self._changed:
                 self._output += data.decode("utf-8", "replace")
@@ -142,4 +145,5 @@ class Terminal:
             self.process.kill()
             self.process.wait()
         os.close(self._terminal)
+        self._reader.join(LONGEST)  # else it reads on: the next terminal may get the same number
         os.close(self._ours)
