@@ -42,18 +42,6 @@ def workflow(course: Course, points: Sequence[tuple[Stage, float]], torch: str) 
     )
 
 
-def readme(course: Course, text: str) -> str:
-    """The README.md of the student's copy for students who work in the GitHub repository."""
-    folder = f"grade init ../{course.name}\ncd ../{course.name}\n"
-    text = text.replace(
-        f"make a folder to work in, anywhere you like, and start:\n\n```sh\n{folder}",
-        "start:\n\n```sh\n",
-    )
-    text = text.replace("You can also work in this folder's own `exercises/`; `grade", "`grade")
-    section = filled(__package__, "templates/github_readme.md", first=course.stages[0].file_name)
-    return f"{text.rstrip()}\n{section}"
-
-
 def _step(stage: Stage, points: float) -> str:
     return filled(
         __package__,

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from grader.channels.github import IGNORED, WORKFLOW, readme, visible_points, workflow
+from grader.channels.github import IGNORED, WORKFLOW, visible_points, workflow
 from grader.channels.project import install_torch
 from grader.channels.student_copy import student_files
 from grader.command.course import authors_course
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the repository's files; other files in the folder stay."""
     course = authors_course(args)
     out: Path = args.out or Path(f"{course.name}-github")
-    files = student_files(course)
+    files = student_files(course, is_repository=True)
     points = [
         (stage, visible_points(files[stage.place(stage.check_file)].decode()))
         for stage in course.stages
@@ -35,7 +35,6 @@ def run(args: argparse.Namespace) -> int:
     if not points:
         raise CourseError("course.toml: no stage has `visible` checks, so there is nothing to run")
     torch = install_torch(course, files["constraints.txt"])
-    files["README.md"] = readme(course, files["README.md"].decode()).encode()
     files[WORKFLOW] = workflow(course, points, torch).encode()
     files[".gitignore"] = IGNORED.encode()
     entries = (

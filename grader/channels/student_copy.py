@@ -38,19 +38,24 @@ _CPU_BUILD = """\
 # Only on Linux without an NVIDIA GPU. It downloads 200 MB instead of several GB:
 {}
 """
+_INIT = """\
+grade init ../{0}
+cd ../{0}
+"""
 _EXAM = """
 
 A stage that is part of an exam has no hints: `grade` says there what is wrong, but not why."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 
-def student_files(course: Course) -> dict[str, bytes]:
-    """Every file of the student's copy by its path.
+def student_files(course: Course, *, is_repository: bool = False) -> dict[str, bytes]:
+    """Every file of the student's copy by its path, where students work in a folder of their own.
 
+    They work in the copy itself if it `is_repository`, and its README says so.
     Raises CourseError for a faulty course, and if a file gives away a secret line.
     """
     files = {FILE_NAME: partial_toml(nameless_toml(course)).encode()}
-    files |= _project(course)
+    files |= _project(course, is_repository)
     if course.changes_file.is_file():
         text = course_text(course, course.changes_file)
         files[course_place(course, course.changes_file)] = text.encode()
@@ -115,7 +120,7 @@ def zipped(files: Mapping[str, bytes], top: str = "", executable: Collection[str
 # --- what makes it installable -----------------------------------------------------------------
 
 
-def _project(course: Course) -> dict[str, bytes]:
+def _project(course: Course, is_repository: bool) -> dict[str, bytes]:
     """The files that pip needs, and a README for students."""
     first = course.stages[0]
     constraints = read_constraints(course)
@@ -124,11 +129,15 @@ def _project(course: Course) -> dict[str, bytes]:
         __package__,
         "templates/student_readme.md",
         title=course.title,
-        name=course.name,
+        folder="" if is_repository else "make a folder to work in, anywhere you like, and ",
+        init="" if is_repository else _INIT.format(course.name),
+        also="" if is_repository else "You can also work in this folder's own `exercises/`; ",
         first=first.file_name,
         torch=_CPU_BUILD.format(torch) if torch else "",
         exam=_EXAM if any(stage.is_exam for stage in course.stages) else "",
     )
+    if is_repository:
+        readme += filled(__package__, "templates/github_readme.md", first=first.file_name)
     licenses = {file.name: file.read_bytes() for file in license_files(course)}
     return {
         "README.md": readme.encode(),

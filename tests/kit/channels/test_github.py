@@ -1,12 +1,11 @@
 """The workflow of a repository, held against what its actions publish."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grader.channels.github import IGNORED, readme, visible_points, workflow
+from grader.channels.github import IGNORED, visible_points, workflow
 from grader.types.course import Course, Limits, Stage
 
 yaml = pytest.importorskip("yaml")
@@ -81,13 +80,6 @@ def test_the_workflow_is_the_one_that_github_classroom_wrote() -> None:
 
 def test_the_stubs_as_they_were_are_not_ignored() -> None:
     assert ".grade/*\n!.grade/stubs/\n" in IGNORED
-
-
-def test_the_readme_goes_on_with_where_to_work() -> None:
-    text = readme(COURSE, "# Paper birds\n\nFold.\n")
-    assert text.startswith("# Paper birds\n\nFold.\n\n## In this repository\n")
-    assert "start with `fold.py`" in text
-    assert not re.search(r"[{}]", text)
 
 
 def test_the_points_of_checks_are_read_from_their_marks() -> None:

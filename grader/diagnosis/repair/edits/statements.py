@@ -164,10 +164,13 @@ def _unpacked(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 
 def _condition(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`if x` as `if not (x)`"""
+    """`if x` as `if not (x)`, and as `if True` unless it guards an error"""
     test, kind = source.code(node.test), "this condition, the other way round"
     new = test[4:] if test.startswith("not ") else f"not ({test})"
     yield from source.changed(node.test, new, "negation", kind)
+    if isinstance(node, ast.If) and not isinstance(node.body[0], ast.Raise):
+        kind = "this condition, which is not needed"
+        yield from source.changed(node.test, "True", "one_side", kind)
 
 
 RULES = (

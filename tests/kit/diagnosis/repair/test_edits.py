@@ -69,6 +69,11 @@ REPAIRS = [
     ("print(x)", "print(x)", "return x"),
     ("y = g(x)\n    x = h(y)\n    return x", "x = h(y)", "y = h(x)\n    x = g(y)\n    return x"),
     ("if x.any():\n        return y\n    return x", "x.any()", "pass\n    return x"),
+    (
+        "if x.training:\n        y = a\n    return y",
+        "x.training",
+        "if True:\n        y = a\n    return y",
+    ),
     ("raise Exception(x)", "Exception", "raise ValueError(x)"),
     ("raise 'uneven'", "'uneven'", "raise ValueError('uneven')"),
     ("raise f'{x}'", "f'{x}'", "raise ValueError(f'{x}')"),
