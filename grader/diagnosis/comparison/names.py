@@ -37,7 +37,7 @@ class Level(IntEnum):
 _SAID = {Level.CHECK: NOT_EVERY_CHECK, Level.ORDINARY: NOT_EVERYTHING, Level.EVERYWHERE: ""}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tally:
     """How many wrong answers of a case a misconception explains, and how many `ordinary` ones.
 
@@ -258,35 +258,32 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     steps = record.steps(case)
     own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
     steps = steps[: max(own, default=0)]  # what comes later is none of its answers
-    explained = ordinary = seen = returned = raised = raised_ordinary = 0
-    differs = ordinarily = hidden = False
+    tally = Tally()
     answers = record.replays.of_misconception(suspect.id, steps, suspect.among(record.solution))
     for step, suspected in zip(steps, answers, strict=True):
         if step.entry != suspect.replaces:
             continue
         if suspected is None:  # it gives the solution's answer
-            hidden |= step.is_hidden
+            tally.hidden |= step.is_hidden
         elif step.agrees(suspected, record.accepts_wider):
-            explained += step.deviates
-            ordinary += step.deviates and step.is_ordinary
-            seen += step.deviates and not step.is_hidden
-            returned += step.deviates and step.is_ordinary and step.learner.error is None
+            tally.explained += step.deviates
+            tally.ordinary += step.deviates and step.is_ordinary
+            tally.seen += step.deviates and not step.is_hidden
+            tally.returned += step.deviates and step.is_ordinary and step.learner.error is None
         elif step.is_hidden and suspected.error is None:
-            hidden = True
+            tally.hidden = True
         elif step.is_hidden and _is_of_one_type(step.learner, suspected):
-            raised += 1
-            raised_ordinary += step.is_ordinary
+            tally.raised += 1
+            tally.raised_ordinary += step.is_ordinary
         elif record.is_of_tests:
             return None
         elif not step.is_ordinary:
-            differs = True
+            tally.differs = True
         elif not step.deviates or step.is_hidden:
             return None
         else:
-            differs = ordinarily = True
-    return Tally(
-        *(explained, ordinary, seen, returned, differs, ordinarily, hidden, raised, raised_ordinary)
-    )
+            tally.differs = tally.ordinarily = True
+    return tally
 
 
 def _is_of_one_type(one: Read, other: Read) -> bool:
