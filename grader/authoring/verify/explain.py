@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
@@ -36,6 +36,7 @@ from grader.types.submission import Submission
 SEED = 1
 SAMPLE = 40  # mutants of a stage, unless all are wanted: about a minute on two cores
 
+_Wrong = Mutant | Misconception  # a wrong answer
 _RAISED = re.compile(r"[A-Z][\w.]*(?:Error|Exception)\b")  # how a message of raised code begins
 
 
@@ -94,15 +95,6 @@ class ExplainReport:
     finished: bool
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A wrong answer: the `mutant`, or the misconception with this id; `change` is its mistake."""
-
-    id: str
-    change: tuple[str, ...]
-    mutant: Mutant | None = None
-
-
 def explain(
     course: Course,
     stages: Sequence[Stage],
@@ -126,31 +118,26 @@ def explain(
         for stage in stages:
             slug = stage.slug
             sample = mutants[slug] if every else _sampled(mutants[slug])
-            jobs = [_Job(each.id, (each.says,)) for each in known[slug].misconceptions]
-            jobs += [_Job(each.id, _diff(each), each) for each in sample]
-            found: dict[_Job, Explained] = {}
-            progress(slug, 0, len(jobs))
-            work = partial(_Explaining, course, stage, known[slug])
+            wrong = (*known[slug].misconceptions, *sample)
+            numbers = range(len(wrong))  # sent to the lanes, where no misconception can be sent
+            found: dict[int, Explained] = {}
+            progress(slug, 0, len(wrong))
+            work = partial(_explaining, stage, known[slug], wrong)
             try:
-                with closing(all_graded(engine, jobs, lanes, [stage], SEED, work)) as graded:
-                    for job, result in graded:
+                with closing(all_graded(engine, numbers, lanes, [stage], SEED, work)) as graded:
+                    for number, result in graded:
                         if isinstance(result, LaneLost):
-                            result = Explained(job.id, How.NOTHING, (), job.change, str(result))
-                        found[job] = result
-                        progress(slug, len(found), len(jobs))
+                            result = _explained(wrong[number], How.NOTHING, str(result))
+                        found[number] = result
+                        progress(slug, len(found), len(wrong))
             except KeyboardInterrupt:
                 finished = False
-            done.append(_stage(slug, jobs, found, len(mutants[slug])))
+            done.append(_stage(slug, wrong, found, len(mutants[slug])))
             if not finished:
                 break
         return ExplainReport(tuple(done), time.monotonic() - begun, finished)
 
     return with_engine(course, stages, "cpu", body)
-
-
-def _diff(mutant: Mutant) -> tuple[str, ...]:
-    """A mutant's change: the lines of the solution, and those in their place."""
-    return (*(f"- {line}" for line in mutant.before), *(f"+ {line}" for line in mutant.after))
 
 
 def _unrecorded(stage: Stage) -> tuple[Mutant, ...]:
@@ -173,71 +160,68 @@ def _sampled(mutants: Sequence[Mutant]) -> list[Mutant]:
 
 
 def _stage(
-    slug: str, jobs: Sequence[_Job], found: Mapping[_Job, Explained], all_mutants: int
+    slug: str, wrong: Sequence[_Wrong], found: Mapping[int, Explained], all_mutants: int
 ) -> StageExplained:
-    """The results in the order of the jobs."""
-    mutants = [found[job] for job in jobs if job in found and job.mutant]
+    """The results in the order of the wrong answers."""
+    results = [(wrong[number], found[number]) for number in sorted(found)]
+    mutants = [each for one, each in results if isinstance(one, Mutant)]
     return StageExplained(
         slug,
-        tuple(found[job] for job in jobs if job in found and not job.mutant),
+        tuple(each for one, each in results if isinstance(one, Misconception)),
         tuple(each for each in mutants if each.how is not How.PASSES),
         len(mutants),
         all_mutants,
     )
 
 
-class _Explaining:
-    """Explains the wrong answers of one stage, with one engine."""
+def _explaining(
+    stage: Stage, known: Known, wrong: Sequence[_Wrong], engine: Engine
+) -> Callable[[int], Explained]:
+    """A function that says, with one engine, how the wrong answer of a number is explained."""
 
-    def __init__(self, course: Course, stage: Stage, known: Known, engine: Engine) -> None:
-        self._course = course
-        self._stage = stage
-        self._known = known
-        self._engine = engine
+    def explained(number: int) -> Explained:
+        one = wrong[number]
+        if isinstance(one, Mutant):
+            return _mutant(engine, stage, one)
+        return _misconception(engine, stage, known, one)
 
-    def __call__(self, job: _Job) -> Explained:
-        """How a wrong answer is explained."""
-        if job.mutant is not None:
-            return self._mutant(job, job.mutant)
-        (mistake,) = (each for each in self._known.misconceptions if each.id == job.id)
-        return self._misconception(job, mistake)
-
-    def _mutant(self, job: _Job, mutant: Mutant) -> Explained:
-        """Grade a mutant as a learner's submission, and look for the place of its mistake."""
-        files = {**solution_files(self._course), self._stage.file_name: mutant.source.encode()}
-        request = Request(Submission(mutant.id, files), (self._stage,), SEED)
-        (result,) = self._engine.with_place(request, self._engine.grade(request)).stages
-        if result.status is Status.PASSED:
-            return Explained(job.id, How.PASSES, (), job.change)
-        fine = (Outcome.PASSED, Outcome.SKIPPED)
-        failing = [check for check in result.checks if check.outcome not in fine]
-        reasons = [check.diagnosis for check in failing if check.diagnosis is not None]
-        message = next((check.message for check in failing if check.message), "")
-        return _explained(job, reasons, message)
-
-    def _misconception(self, job: _Job, mistake: Misconception) -> Explained:
-        """Run the checks against a misconception, which is no submission, in this process."""
-        solution = local_solutions(self._course, self._stage)
-        engine = self._engine
-        runs = CheckRuns(self._course, self._stage, engine.interpreter, engine.checks)
-        try:
-            facts = runs.local(mistake.among(solution), SEED)
-        except Hangs as error:
-            return _explained(job, (), f"hangs: {error}")
-        failing = [fact for fact in facts.cases if fact.ending in (Ending.WRONG, Ending.RAISED)]
-        if not failing:
-            return Explained(job.id, How.PASSES, (), job.change)
-        reasons = diagnose(facts, self._known, solution).values()
-        return _explained(job, list(reasons), failing[0].message, mistake.id)
+    return explained
 
 
-def _explained(
-    job: _Job, reasons: Sequence[Diagnosis], message: str, own_name: str = ""
-) -> Explained:
-    """How a wrong answer with these reasons is explained; `own_name` is that of a misconception."""
+def _mutant(engine: Engine, stage: Stage, mutant: Mutant) -> Explained:
+    """Grade a mutant as a learner's submission, and look for the place of its mistake."""
+    files = {**solution_files(engine.course), stage.file_name: mutant.source.encode()}
+    request = Request(Submission(mutant.id, files), (stage,), SEED)
+    (result,) = engine.with_place(request, engine.grade(request)).stages
+    if result.status is Status.PASSED:
+        return _explained(mutant, How.PASSES)
+    fine = (Outcome.PASSED, Outcome.SKIPPED)
+    failing = [check for check in result.checks if check.outcome not in fine]
+    reasons = [check.diagnosis for check in failing if check.diagnosis is not None]
+    message = next((check.message for check in failing if check.message), "")
+    return _by_reasons(mutant, reasons, message)
+
+
+def _misconception(engine: Engine, stage: Stage, known: Known, mistake: Misconception) -> Explained:
+    """Run the checks against a misconception, which is no submission, in this process."""
+    solution = local_solutions(engine.course, stage)
+    runs = CheckRuns(engine.course, stage, engine.interpreter, engine.checks)
+    try:
+        facts = runs.local(mistake.among(solution), SEED)
+    except Hangs as error:
+        return _by_reasons(mistake, (), f"hangs: {error}")
+    failing = [fact for fact in facts.cases if fact.ending in (Ending.WRONG, Ending.RAISED)]
+    if not failing:
+        return _explained(mistake, How.PASSES)
+    reasons = diagnose(facts, known, solution).values()
+    return _by_reasons(mistake, [*reasons], failing[0].message)
+
+
+def _by_reasons(wrong: _Wrong, reasons: Sequence[Diagnosis], message: str) -> Explained:
+    """How a wrong answer with these reasons is explained."""
     kinds = {reason.kind for reason in reasons}
     names = {reason.id for reason in reasons if reason.kind is Kind.NAME}
-    if own_name and names - {own_name}:
+    if isinstance(wrong, Misconception) and names - {wrong.id}:
         how = How.WRONG_NAME
     elif names:
         how = How.NAMED
@@ -248,4 +232,12 @@ def _explained(
     else:
         how = How.ERROR if _RAISED.match(message) else How.NOTHING
     told = tuple(dict.fromkeys(reason.id for reason in reasons))
-    return Explained(job.id, how, told, job.change, message.partition("\n")[0])
+    return _explained(wrong, how, message.partition("\n")[0], told)
+
+
+def _explained(wrong: _Wrong, how: How, message: str = "", told: tuple[str, ...] = ()) -> Explained:
+    """This explanation of a wrong answer, with its mistake."""
+    if isinstance(wrong, Misconception):
+        return Explained(wrong.id, how, told, (wrong.says,), message)
+    lines = *(f"- {line}" for line in wrong.before), *(f"+ {line}" for line in wrong.after)
+    return Explained(wrong.id, how, told, lines, message)
