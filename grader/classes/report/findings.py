@@ -79,36 +79,18 @@ def _rows(
 
 
 def _moved(moved: Moved) -> Iterator[dict[str, Any]]:
-    since, of = f"since {moved.name}", moved.students
-    yield _row(
-        kind=f"points {since}",
-        says="the median share of all points",
-        students=of,
-        of=of,
-        before=moved.before,
-        now=moved.now,
-    )
-    for each in moved.stages:
-        yield _row(
-            kind=f"passed {since}",
-            stage=each.stage,
-            says=each.title,
-            students=each.now,
-            of=of,
-            before=each.before,
-            now=each.now,
-        )
+    """A row for the points, for each stage, and for each known mistake."""
+    of, points = moved.students, "the median share of all points"
+    rows: list[tuple[str, str, str, int, float, float]] = [
+        ("points", "", points, of, moved.before, moved.now),
+        *(("passed", one.stage, one.title, one.now, one.before, one.now) for one in moved.stages),
+    ]
     for one in moved.mistakes:
-        now = one.still + one.new
-        yield _row(
-            kind=f"misconception {since}",
-            stage=one.stage,
-            says=one.says,
-            students=now,
-            of=of,
-            before=one.before,
-            now=now,
-        )
+        have = one.still + one.new
+        rows.append(("misconception", one.stage, one.says, have, one.before, have))
+    for kind, stage, says, students, before, now in rows:
+        told = {"kind": f"{kind} since {moved.name}", "stage": stage, "says": says}
+        yield _row(**told, students=students, of=of, before=before, now=now)
 
 
 def _row(**values: Any) -> dict[str, Any]:
