@@ -48,6 +48,13 @@ class Held:
     example: str = ""
     hint: int | None = None
 
+    def add(self, person: Person, total: float) -> None:
+        """Count a student who has `total` points in all."""
+        self.students += 1
+        self.totals.append(total)
+        if len(self.first) < NAMED:
+            self.first.append(person.link)
+
 
 @dataclass
 class Listed:
@@ -164,16 +171,12 @@ def _count(tally: Tally, person: Person, stage: StageResult, total: float) -> No
             named |= reason.key.startswith(("timeout", UNLOADED))
             words = reason.says if named else f"This check fails: {reason.says}"
             new = Held(stage, words, example=example, hint=reason.hint)
-            held = tally.causes.setdefault((stage.slug, reason.key), new)
-            held.students += 1
-            held.totals.append(total)
+            tally.causes.setdefault((stage.slug, reason.key), new).add(person, total)
         found: dict[tuple[str, str], Held] = {}
         for check in stage.checks:
             if check.outcome in (Outcome.FAILED, Outcome.TIMEOUT):
-                key = (stage.slug, check.id)
-                held = tally.checks.setdefault(key, Held(stage, check.title, hint=check.hint))
-                held.students += 1
-                held.totals.append(total)
+                new = Held(stage, check.title, hint=check.hint)
+                tally.checks.setdefault((stage.slug, check.id), new).add(person, total)
             diagnosis = check.diagnosis if check.outcome is Outcome.FAILED else None
             if diagnosis is not None and diagnosis.kind is Kind.NAME:
                 example = without(person.entry.student, "a student", check.message)
@@ -181,7 +184,4 @@ def _count(tally: Tally, person: Person, stage: StageResult, total: float) -> No
                 key = stage.slug, diagnosis.id
                 found[key] = tally.misconceptions.setdefault(key, new)
         for held in found.values():
-            held.students += 1
-            held.totals.append(total)
-            if len(held.first) < NAMED:
-                held.first.append(person.link)
+            held.add(person, total)
