@@ -70,18 +70,11 @@ class FolderClass:
                     if before.record != record:
                         self.ledger.add(replace(before, record=record), None)
                     tell(False)
-                elif submission.refused:
-                    self._refuse(record, seed, submission.refused)
-                    tell(True)
                 else:
                     present = with_present_names(submission, self.course.stages)
-                    job = Job(record, present, seed, submission)
-                    if self._is_known(job, proposed=False):
-                        tell(True)
-                    else:
-                        yield job
+                    yield Job(record, present, seed, submission)
 
-        self._grade(grader(jobs()), tell, proposed=False)
+        self._grade(jobs(), grader, tell, proposed=False)
 
     def regrade(self, grader: Grader, tell: Callable[[bool], None]) -> None:
         """Regrade, each with its own seed, the submissions that `affected` lists.
@@ -95,18 +88,12 @@ class FolderClass:
                 before = self.ledger.latest_of(entry.student, proposed=True)
                 if before is not None and before.version == self.version:
                     tell(False)
-                    continue
-                if entry.report is not None and (why := entry.report.refusal):
-                    self._refuse(entry.record, entry.seed, why, proposed=True)
-                    tell(True)
-                    continue
-                job = Job(entry.record, self.ledger.submission(entry), entry.seed)
-                if self._is_known(job, proposed=True):
-                    tell(True)
+                elif entry.report is not None and (why := entry.report.refusal):
+                    yield Job(entry.record, Submission(entry.student, {}, refused=why), entry.seed)
                 else:
-                    yield job
+                    yield Job(entry.record, self.ledger.submission(entry), entry.seed)
 
-        self._grade(grader(jobs()), tell, proposed=True)
+        self._grade(jobs(), grader, tell, proposed=True)
 
     def affected(self) -> Iterator[LedgerEntry]:
         """The current verdicts that may be different with this version."""
@@ -136,58 +123,60 @@ class FolderClass:
             for stage in results
         )
 
-    def _grade(self, results: Results, tell: Callable[[bool], None], *, proposed: bool) -> None:
-        with closing(results):
+    def _grade(
+        self, jobs: Iterable[Job], grader: Grader, tell: Callable[[bool], None], *, proposed: bool
+    ) -> None:
+        """Grade what needs a run, and keep every verdict."""
+
+        def unknown() -> Iterator[Job]:
+            for job in jobs:
+                report = self._known(job, proposed=proposed)
+                if report is None:
+                    yield job
+                else:
+                    self._keep(replace(job, submitted=None), report, proposed=proposed)
+                    tell(True)
+
+        with closing(grader(unknown())) as results:
             for job, result in results:
                 if isinstance(result, LaneLost):
-                    why = _LOST.format(why=result)
-                    record = replace(job.record, notes=(*job.record.notes, why))
-                    self._keep(record, job.submitted, job.seed, None, proposed=proposed)
+                    notes = (*job.record.notes, _LOST.format(why=result))
+                    lost = replace(job, record=replace(job.record, notes=notes))
+                    self._keep(lost, None, proposed=proposed)
                 else:
-                    self._keep(job.record, job.submitted, job.seed, *result, proposed=proposed)
+                    self._keep(job, *result, proposed=proposed)
                 tell(True)
 
-    def _refuse(
-        self, record: SubmissionRecord, seed: int, why: str, *, proposed: bool = False
-    ) -> None:
-        """Keep the verdict on a submission that cannot be graded."""
-        report = judge_refused(self.course, record.student, self.assignment.stages, why)
-        self._keep(record, None, seed, report, proposed=proposed)
-
     def _keep(
-        self,
-        record: SubmissionRecord,
-        submission: Submission | None,
-        seed: int,
-        report: Report | None,
-        seconds: float = 0.0,
-        *,
-        proposed: bool = False,
+        self, job: Job, report: Report | None, seconds: float = 0.0, *, proposed: bool
     ) -> None:
         """Add a verdict to the ledger, with what was earned in stages that are now removed."""
         if report is not None:
-            before = self.ledger.latest_of(record.student)
+            before = self.ledger.latest_of(job.record.student)
             report = keeping_removed(report, before.report if before else None, self.course)
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         device = "" if report is None else report.device
-        entry = LedgerEntry(record, self.version, seed, device, report, now, seconds)
-        self.ledger.add(entry, submission, proposed=proposed)
+        entry = LedgerEntry(job.record, self.version, job.seed, device, report, now, seconds)
+        self.ledger.add(entry, job.submitted, proposed=proposed)
 
-    def _is_known(self, job: Job, *, proposed: bool) -> bool:
-        """Whether this version has judged the same answers; if so, adds that verdict again.
+    def _known(self, job: Job, *, proposed: bool) -> Report | None:
+        """The report on a submission that cannot be graded, or whose answers are judged already.
 
-        It does not if a check timed out: the machine may have been busy with another submission.
+        None if this version has not judged them, or if a check timed out: the machine may have
+        been busy with another submission.
         """
+        student = job.record.student
+        if job.submission.refused:
+            stages = self.assignment.stages
+            return judge_refused(self.course, student, stages, job.submission.refused)
         same = self.ledger.same(job.record.content, self.version, proposed=proposed)
         if same is None or same.report is None or same.seed != job.seed:
-            return False
+            return None
         checks = (check for stage in same.report.stages for check in stage.checks)
         if any(check.outcome is Outcome.TIMEOUT for check in checks):
-            return False
+            return None
         report = keeping_removed(same.report, None, self.course)
-        report = replace(report, submission=job.record.student)
-        self._keep(job.record, None, same.seed, report, proposed=proposed)
-        return True
+        return replace(report, submission=student)
 
 
 def graded_here(
