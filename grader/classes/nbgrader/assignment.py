@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from grader.classes.nbgrader.restore import cell_metadata
 from grader.learning.notebook.builder import (
     START,
     cell_code,
@@ -77,14 +78,5 @@ def _nbgrader(
     points: float | None = None,
 ) -> dict[str, Any]:
     """The cell with the metadata that nbgrader needs."""
-    known: dict[str, Any] = {
-        "schema_version": 3,
-        "grade_id": grade_id,
-        "grade": points is not None,
-        "locked": locked,
-        "solution": solution,
-        "task": False,
-    }
-    if points is not None:
-        known["points"] = points
+    known = cell_metadata(grade_id, locked=locked, solution=solution, points=points)
     return {**cell, "metadata": {**cell["metadata"], "nbgrader": known}}

@@ -108,6 +108,15 @@ def grade_id_of(cell: Any) -> str | None:
     return cell if isinstance(cell, str) else None
 
 
+def cell_metadata(
+    grade_id: str, *, locked: bool, solution: bool, points: float | None, **more: str | None
+) -> dict[str, Any]:
+    """What nbgrader's metadata say of a cell; one with `points` is graded."""
+    about = {"grade_id": grade_id, "grade": points is not None, "locked": locked}
+    known = {"schema_version": 3, **about, "solution": solution, "task": False, **more}
+    return {key: value for key, value in (known | {"points": points}).items() if value is not None}
+
+
 def _plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     """The cell with only its text, its pictures and its grade_id."""
     grade_id = grade_id_of(cell)
@@ -158,20 +167,14 @@ def _as_released(cell: dict[str, Any], released: ReleasedCell) -> dict[str, Any]
         _typed(cell, released.cell_type)
     if released.locked:
         cell["source"] = released.source
-    known: dict[str, Any] = {
-        "schema_version": 3,
-        "grade_id": released.grade_id,
-        "grade": released.points is not None,
-        "locked": released.locked,
-        "solution": released.solution,
-        "task": False,
-        "cell_type": released.cell_type,
-    }
-    if released.checksum is not None:
-        known["checksum"] = released.checksum
-    if released.points is not None:
-        known["points"] = released.points
-    cell["metadata"][_MINE] = known
+    cell["metadata"][_MINE] = cell_metadata(
+        released.grade_id,
+        locked=released.locked,
+        solution=released.solution,
+        points=released.points,
+        cell_type=released.cell_type,
+        checksum=released.checksum,
+    )
     return cell
 
 
