@@ -126,6 +126,7 @@ def run(args: argparse.Namespace) -> int:
         json.dump(to_json(report), sys.stdout, indent=2)
         print()
     else:
+        from grader.show.failure import NextSteps
         from grader.show.scoreboard import footnotes
         from grader.show.terminal import explanation
 
@@ -135,15 +136,8 @@ def run(args: argparse.Namespace) -> int:
         files = submission.files if workspace else None
         absent = [s.slug for s in stages if files and not files.get(s.file_name, b"").strip()]
         given = f" --submission {shlex.quote(short_path(path))}" if args.submission else ""
-        why = explanation(
-            report,
-            every=args.all,
-            next_file=next_file,
-            then=then,
-            traced=traced,
-            missing=absent,
-            repro=f"grade repro{given}",
-        )
+        steps = NextSteps(next_file, then, traced, absent, f"grade repro{given}")
+        why = explanation(report, steps, every=args.all)
         board.whole(report)
         console(args).print(why, footnotes(report), sep="", end="")
     if trouble:

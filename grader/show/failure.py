@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -39,24 +40,32 @@ _SHORTEST = tuple((lines, 1, 1, 0) for lines in range(8, 0, -1))
 _TIGHTER = ((10, 1, 3, 5), (10, 1, 2, 3), (9, 1, 2, 2), *_SHORTEST)
 
 
-def failing_stage(
-    page: Page,
-    report: Report,
-    stage: StageResult,
-    traced: Collection[str] = (),
-    missing: Collection[str] = (),
-    repro: str | None = None,
-) -> Iterator[Text]:
-    """Why a stage fails and what to do next, on one screen.
+@dataclass(frozen=True)
+class NextSteps:
+    """What a learner may type next.
 
-    `traced` are stages with a trace, and `missing` those whose file the learner can restore.
-    `repro` is the command that shows a check as plain lines, without the check's name.
+    `file` is that of the first stage that is not started. `then` are sentences and commands for
+    when the whole core passes. `traced` are the slugs of the stages that `grade trace` can show,
+    and `missing` of those whose file `grade reset` can restore. `repro` is the command that shows a
+    failing check as plain lines, without the check's name.
     """
+
+    file: str | None = None
+    then: Sequence[tuple[str, str]] = ()
+    traced: Collection[str] = ()
+    missing: Collection[str] = ()
+    repro: str | None = None
+
+
+def failing_stage(
+    page: Page, report: Report, stage: StageResult, steps: NextSteps
+) -> Iterator[Text]:
+    """Why a stage fails and what to do next, on one screen."""
     if stage.caused_by is not None:
         yield from _fix_earlier(page, report, stage, stage.caused_by)
         yield Text()
         return
-    below = [*_waiting(page, report, stage), *_next(page, report, stage, traced, missing, repro)]
+    below = [*_waiting(page, report, stage), *_next(page, report, stage, steps)]
     below = [Text(), *below] if below else []
     if len(report.stages) > 1 or not below:
         below.append(Text())
@@ -97,26 +106,18 @@ def every_failure(page: Page, stage: StageResult) -> list[Text]:
 
 
 def every_failing_stage(
-    page: Page,
-    report: Report,
-    stage: StageResult,
-    missing: Collection[str] = (),
-    repro: str | None = None,
-    *,
-    to_learner: bool = True,
+    page: Page, report: Report, stage: StageResult, steps: NextSteps | None
 ) -> Iterator[Text]:
-    """Everything known about why a stage fails; `missing` and `repro` as in `failing_stage`.
-
-    Only `to_learner` does it end with the next command to type.
-    """
+    """Everything known about why a stage fails, and with `steps` the next command to type."""
     if stage.caused_by is not None:
+        to_learner = steps is not None
         yield from _fix_earlier(page, report, stage, stage.caused_by, to_learner=to_learner)
         yield Text()
     yield from page.sentence(_stage_heading(page, stage, every=True))
     yield from _perhaps(page, stage)
     yield Text()
     yield from every_failure(page, stage) if stage.causes or stage.printed.strip() else ()
-    following = list(_next(page, report, stage, (), missing, repro)) if to_learner else []
+    following = list(_next(page, report, stage, steps)) if steps else []
     if following:
         yield from [*following, Text()]
 
@@ -438,16 +439,9 @@ def _waiting(page: Page, report: Report, stage: StageResult) -> Iterator[Text]:
         yield from page.sentence(page.word(f"{listed(waiting)} {verb} because of {stage.slug}."))
 
 
-def _next(
-    page: Page,
-    report: Report,
-    stage: StageResult,
-    traced: Collection[str],
-    missing: Collection[str],
-    repro: str | None,
-) -> Iterator[Text]:
+def _next(page: Page, report: Report, stage: StageResult, steps: NextSteps) -> Iterator[Text]:
     """The next command to type."""
-    if stage.slug in missing:
+    if stage.slug in steps.missing:
         yield from page.offer("If the file is lost:", f"grade reset {stage.slug}")
         return
     theirs = (Outcome.FAILED, Outcome.TIMEOUT)
@@ -457,7 +451,7 @@ def _next(
             yield from page.offer("For a hint:         ", f"grade hint {stage.slug}")
         # Without a call, nothing of the learner's ran; a narrow screen needs the lines.
         if _CALL.search(first.message) and page.width >= _NARROW:
-            if stage.slug in traced:
+            if stage.slug in steps.traced:
                 yield from page.offer("To see each step:   ", f"grade trace {stage.slug}")
-            if repro and report.device == "cpu":  # what a GPU alone shows would pass there
-                yield from page.offer("To run it yourself: ", f"{repro} {first.id}")
+            if steps.repro and report.device == "cpu":  # what a GPU alone shows would pass there
+                yield from page.offer("To run it yourself: ", f"{steps.repro} {first.id}")

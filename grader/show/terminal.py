@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.text import Text
 
-from grader.show.failure import every_failing_stage, failing_stage, printed_by
+from grader.show.failure import NextSteps, every_failing_stage, failing_stage, printed_by
 from grader.show.scoreboard import VISIBLE_PASS, provisional
 from grader.show.screen import COMMAND, MARGIN, Page, amount, count, screen
 from grader.types.course import core_of
 from grader.types.report import Report, Status
 
+_NO_STEPS = NextSteps()
+
 
 @screen
 def explanation(
-    page: Page,
-    report: Report,
-    *,
-    every: bool = False,
-    next_file: str | None = None,
-    then: Sequence[tuple[str, str]] = (),
-    traced: Collection[str] = (),
-    missing: Collection[str] = (),
-    repro: str | None = None,
+    page: Page, report: Report, steps: NextSteps = _NO_STEPS, *, every: bool = False
 ) -> Iterator[Text]:
-    """Why the first failing stage fails and what to do next; with `every`, all failing stages.
-
-    `next_file` is the file of the first stage that is not started, as the learner would type it.
-    `then` are sentences and commands for when the whole core passes, `traced` are the slugs of the
-    stages that `grade trace` can show, and `missing` of those whose file `grade reset` can restore.
-    `repro` is the command that shows a failing check as plain lines, without the check's name.
-    """
+    """Why the first failing stage fails and what to do next; with `every`, all failing stages."""
     failing = [stage for stage in report.stages if stage.status in (Status.FAILED, Status.ERROR)]
     if not report.stages:
         yield from page.sentence("There is no stage to grade here.")
@@ -42,15 +31,15 @@ def explanation(
     elif failing:
         if every:
             for stage in failing:
-                yield from every_failing_stage(page, report, stage, missing, repro)
+                yield from every_failing_stage(page, report, stage, replace(steps, traced=()))
         else:
-            yield from failing_stage(page, report, failing[0], traced, missing, repro)
+            yield from failing_stage(page, report, failing[0], steps)
     elif all(stage.status is Status.NOT_STARTED for stage in report.stages):
-        yield from _welcome(page, report, next_file)
+        yield from _welcome(page, report, steps.file)
     elif report.passed:
-        yield from _congratulation(page, report, then)
+        yield from _congratulation(page, report, steps.then)
     else:
-        yield from _next_stage(page, report, next_file)
+        yield from _next_stage(page, report, steps.file)
     if every:
         for stage in report.stages:
             if stage.status is Status.PASSED:

@@ -24,6 +24,7 @@ from grader.misconceptions import Misconception
 from grader.read.faults import fault_of
 from grader.read.misconceptions import read_known
 from grader.read.stubs import read_stub
+from grader.show.failure import NextSteps
 from grader.show.html import markdown_html
 from grader.show.scoreboard import footnotes, scoreboard
 from grader.show.screen import MARGIN, Page, Screen, screen
@@ -99,7 +100,7 @@ def _report_screen(stage: Stage, report: Report) -> Screen:
     """What `grade STAGE` prints."""
     file = stage.place(stage.exercise_file)
     traced = [stage.slug] if stage.trace_file.is_file() else []
-    why = explanation(report, next_file=file, traced=traced, repro="grade repro")
+    why = explanation(report, NextSteps(file, traced=traced, repro="grade repro"))
     parts = (scoreboard(report), why, footnotes(report))
     return Screen(lambda page: chain.from_iterable(part.draw(page) for part in parts))
 

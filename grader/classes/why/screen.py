@@ -74,7 +74,7 @@ def every_reason(page: Page, report: Report) -> Iterator[Text]:
     """
     for stage in report.stages:
         if stage.status in (Status.FAILED, Status.ERROR):
-            yield from every_failing_stage(page, report, stage, to_learner=False)
+            yield from every_failing_stage(page, report, stage, None)
         elif stage.why_not_started:
             yield from page.sentence(page.word(stage.why_not_started))
             yield Text()

@@ -331,7 +331,7 @@ def screen(situation: Situation) -> RenderableType:
     shown = situation.report
     return Group(
         scoreboard.scoreboard(shown),
-        terminal.explanation(shown, every=situation.every, next_file=situation.next_file),
+        terminal.explanation(shown, failure.NextSteps(situation.next_file), every=situation.every),
         scoreboard.footnotes(shown),
     )
 
@@ -407,7 +407,7 @@ CALLED = stage(0, F, check(outcome=Outcome.FAILED, message=f"wrong\n  call      
 
 def test_the_trace_is_offered_where_the_stage_has_one() -> None:
     def offers(width: int, *traced: str, repro: str | None = "grade repro") -> list[str]:
-        shown = terminal.explanation(report(CALLED), traced=traced, repro=repro)
+        shown = terminal.explanation(report(CALLED), failure.NextSteps(traced=traced, repro=repro))
         return re.findall(r"grade (hint|trace|repro)", draw(shown, width))
 
     assert offers(80, "fold_paper") == ["hint", "trace", "repro"]
