@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 
 from grader.types.errors import KitError
@@ -83,7 +83,7 @@ class Entry:
 
 def read_function(text: str, has_arrays: bool = True) -> Entry:
     """The function of a signature such as 'f(x: "B T", n=2) -> "B T"'. Raises KitError."""
-    return Entry(_function(text, text, has_arrays))
+    return Entry(_Reader(text, has_arrays).function(text))
 
 
 def read_class(text: str, has_arrays: bool = True) -> Entry:
@@ -95,7 +95,8 @@ def read_class(text: str, has_arrays: bool = True) -> Entry:
             f"--class '{text}': say also how its objects are called: "
             "--class 'Block(d_model)(x: \"B T D\")'"
         )
-    return Entry(_function(f"forward{call}", text, has_arrays), _function(made, text, has_arrays))
+    reader = _Reader(text, has_arrays)
+    return Entry(reader.function(f"forward{call}"), reader.function(made))
 
 
 def _closing(text: str) -> int:
@@ -108,38 +109,60 @@ def _closing(text: str) -> int:
     return -1
 
 
-def _function(text: str, whole: str, has_arrays: bool) -> Function:
-    try:
-        (node,) = ast.parse(f"def {text}: ...").body
-    except (SyntaxError, ValueError):
-        raise _fault(whole, has_arrays, "is not a signature") from None
-    if not isinstance(node, ast.FunctionDef):
-        raise _fault(whole, has_arrays, "is not a signature")
-    given = node.args
-    if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
-        raise _fault(whole, has_arrays, "has parameters with * or /: write plain ones")
-    missing = len(given.args) - len(given.defaults)
-    defaults = ["", *[""] * missing, *map(ast.unparse, given.defaults)][1:]
-    parameters = tuple(
-        _parameter(arg, default, whole, has_arrays)
-        for arg, default in zip(given.args, defaults, strict=True)
-    )
-    returns = node.returns
-    is_tuple = isinstance(returns, ast.Tuple)
-    each = returns.elts if isinstance(returns, ast.Tuple) else [returns]
-    names = [f"result {at}" if is_tuple else "result" for at in range(1, 1 + len(each))]
-    results = tuple(
-        _value(name, one, whole, has_arrays) for name, one in zip(names, each, strict=True)
-    )
-    return Function(node.name, parameters, results, is_tuple)
+@dataclass(frozen=True)
+class _Reader:
+    """Reads what was typed, the `whole` of which its errors show."""
 
+    whole: str
+    has_arrays: bool
 
-def _parameter(arg: ast.arg, default: str, whole: str, has_arrays: bool) -> Value:
-    value = _value(arg.arg, arg.annotation, whole, has_arrays)
-    if arg.annotation is not None:
-        return Value(value.name, value.type, value.axes, default)
-    kind = _plain_type(default) if default else "int" if _COUNT.fullmatch(arg.arg) else ""
-    return Value(arg.arg, kind or value.type, None, default)
+    def function(self, text: str) -> Function:
+        """The function of a signature. Raises KitError."""
+        try:
+            (node,) = ast.parse(f"def {text}: ...").body
+        except (SyntaxError, ValueError):
+            raise self._fault("is not a signature") from None
+        if not isinstance(node, ast.FunctionDef):
+            raise self._fault("is not a signature")
+        given = node.args
+        if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
+            raise self._fault("has parameters with * or /: write plain ones")
+        missing = len(given.args) - len(given.defaults)
+        defaults = [*[""] * missing, *map(ast.unparse, given.defaults)]
+        parameters = tuple(map(self._parameter, given.args, defaults))
+        returns = node.returns
+        is_tuple = isinstance(returns, ast.Tuple)
+        each = returns.elts if isinstance(returns, ast.Tuple) else [returns]
+        names = [f"result {at}" if is_tuple else "result" for at in range(1, 1 + len(each))]
+        results = tuple(map(self._value, names, each))
+        return Function(node.name, parameters, results, is_tuple)
+
+    def _parameter(self, arg: ast.arg, default: str) -> Value:
+        value = self._value(arg.arg, arg.annotation)
+        if arg.annotation is not None:
+            return replace(value, default=default)
+        kind = _plain_type(default) if default else "int" if _COUNT.fullmatch(arg.arg) else ""
+        return Value(arg.arg, kind or value.type, None, default)
+
+    def _value(self, name: str, annotation: ast.expr | None) -> Value:
+        if annotation is None:
+            return Value(name) if self.has_arrays else Value(name, "Any")
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            if not self.has_arrays:
+                raise self._fault("names axes, but this course has neither torch nor numpy")
+            axes = tuple(annotation.value.split())
+            for axis in axes:
+                if not _AXIS.fullmatch(axis) or iskeyword(axis):
+                    raise self._fault(f"has an axis '{axis}', which is not a name")
+            return Value(name, axes=axes)
+        code = ast.unparse(annotation)
+        code = _AS_IN_COURSE_TOML.get(code, code)
+        return Value(name) if self.has_arrays and code.endswith(_ARRAYS) else Value(name, code)
+
+    def _fault(self, what: str) -> KitError:
+        example = 'f(x: "B T", n: int) -> "B T"'
+        example = example if self.has_arrays else "f(x: list[int], n: int) -> float"
+        return KitError(f"'{self.whole}' {what}: write it like '{example}'")
 
 
 def _plain_type(code: str) -> str:
@@ -151,29 +174,6 @@ def _plain_type(code: str) -> str:
     return name if name in PLAIN else ""
 
 
-def _value(name: str, annotation: ast.expr | None, whole: str, has_arrays: bool) -> Value:
-    if annotation is None:
-        return Value(name) if has_arrays else Value(name, "Any")
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        if not has_arrays:
-            raise _fault(
-                whole, has_arrays, "names axes, but this course has neither torch nor numpy"
-            )
-        axes = tuple(annotation.value.split())
-        for axis in axes:
-            if not _AXIS.fullmatch(axis) or iskeyword(axis):
-                raise _fault(whole, has_arrays, f"has an axis '{axis}', which is not a name")
-        return Value(name, axes=axes)
-    code = ast.unparse(annotation)
-    code = _AS_IN_COURSE_TOML.get(code, code)
-    return Value(name) if has_arrays and code.endswith(_ARRAYS) else Value(name, code)
-
-
 def axes_of(values: tuple[Value, ...]) -> Iterator[str]:
     """The names of all axes of these values, each once, in order."""
     yield from dict.fromkeys(axis for each in values for axis in each.axes or ())
-
-
-def _fault(text: str, has_arrays: bool, what: str) -> KitError:
-    example = 'f(x: "B T", n: int) -> "B T"' if has_arrays else "f(x: list[int], n: int) -> float"
-    return KitError(f"'{text}' {what}: write it like '{example}'")
