@@ -31,9 +31,9 @@ _SAMPLES = {
 }
 
 
-def check_file(slug: str, entries: Sequence[Entry], style: Style, *, is_done: bool = False) -> str:
-    """The check file of the stage `slug`. If it `is_done`, the right answer is twice the input."""
-    parts = [_Checks(entry, style, len(entries) > 1, is_done) for entry in entries]
+def check_file(slug: str, entries: Sequence[Entry], style: Style) -> str:
+    """The check file of the stage `slug`."""
+    parts = [_Checks(entry, style, len(entries) > 1) for entry in entries]
     body = "\n\n\n".join(block for part in parts for block in part.blocks())
     names = [name for name in checking.__all__ if re.search(rf"(: {name}|\b{name}\()", body)]
     imports = f"from grader.checking import {', '.join(names)}"
@@ -61,7 +61,7 @@ def visible_checks(entries: Sequence[Entry], style: Style) -> Iterator[str]:
 class _Checks:
     """Writes the checks of one entry point."""
 
-    def __init__(self, entry: Entry, style: Style, has_siblings: bool, is_done: bool) -> None:
+    def __init__(self, entry: Entry, style: Style, has_siblings: bool) -> None:
         self._entry = entry
         self._style = style
         self._name = entry.name
@@ -69,7 +69,6 @@ class _Checks:
         self._prefix = f"{entry.name}_" if has_siblings else ""
         self._shapes = f"{self._prefix.upper()}SHAPES"
         self._made = f"made_{entry.name}" if has_siblings else "made"
-        self._is_done = is_done
         self._has_state = entry.made is not None and style.has_gradients
         self._arrays = entry.call.arrays if style.has_arrays else ()
         self._axes = list(axes_of(entry.call.parameters)) or (["n", "m"] if self._arrays else [])
@@ -125,7 +124,7 @@ class _Checks:
             else:
                 values.append(each.name if each.type == "int" else _sample(each.type, 0))
         several = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
-        begin = "Arguments" if self._is_done else "TODO: choose arguments"
+        begin = "Arguments" if self._style.is_done else "TODO: choose arguments"
         optional = [each.name for each in self._call.parameters if each.default]
         end = f"; try {listed(optional)} too" if optional else ", so that no mistake fits by chance"
         return _function(
@@ -145,7 +144,7 @@ class _Checks:
             rows.append(f"({', '.join(values)}{',' if len(values) == 1 else ''})")
         todo = "# TODO: arguments that show every mistake; at the edges also the right result\n"
         right = "None"
-        if self._is_done:
+        if self._style.is_done:
             todo, right = "", "-6.0"
         return f"{todo}{name}_CASES = [{rows[0]}, {rows[1]}]\n{name}_EDGES = [({rows[2]}, {right})]"
 
@@ -174,7 +173,7 @@ class _Checks:
         parameters = [
             f"{each.name}: Any{ends.get(each.name, '')}" for each in self._call.parameters
         ]
-        body = f"return {given[0]} + {given[0]}" if self._is_done and given else _UNWRITTEN
+        body = f"return {given[0]} + {given[0]}" if self._style.is_done and given else _UNWRITTEN
         todo = "TODO: the right answer, in another style than the solution."
         return _function(f"right_{self._name}", [*state, *parameters], todo, body, "Any")
 

@@ -86,26 +86,26 @@ def planned_stage(course: Course, text: str, wanted: Wanted) -> tuple[str, Stage
     entries = [read_function(each, style.has_arrays) for each in wanted.functions]
     entries += [read_class(each, style.has_arrays) for each in wanted.classes]
     _refuse_entries(course, entries)
-    is_done = not entries
-    if is_done:
+    if not entries:
+        style = replace(style, is_done=True)
         form = '{}(x: "n m") -> "n m"' if style.has_arrays else "{}(x: float) -> float"
         entries = [read_function(form.format(wanted.slug))]
     slugs = [each.slug for each in course.stages]
     grown = with_stage(text, slugs, _table(wanted, style, entries), wanted.after)
     stage = _added(course, course_of_text(grown, course.root / FILE_NAME), wanted)
-    return grown, stage, _files(stage, style, entries, is_done)
+    return grown, stage, _files(stage, style, entries)
 
 
-def _files(stage: Stage, style: Style, entries: Sequence[Entry], is_done: bool) -> dict[Path, str]:
-    """The texts of all files of a new stage; if it `is_done`, only sentences are left to write."""
-    solution = solution_text(stage.title, entries, style, is_done=is_done)
+def _files(stage: Stage, style: Style, entries: Sequence[Entry]) -> dict[Path, str]:
+    """The texts of all files of a new stage."""
+    solution = solution_text(stage.title, entries, style)
     return {
         stage.solution_file: solution,
         stage.exercise_file: stub_of(solution, stage.slug),
-        stage.check_file: check_file(stage.slug, entries, style, is_done=is_done),
+        stage.check_file: check_file(stage.slug, entries, style),
         stage.hints_file: filled(__package__, "templates/hints.md", title=stage.title),
-        stage.misconceptions_file: misconceptions_text(stage.slug, style, is_done=is_done),
-        stage.accepted_folder / "another.py": accepted_text(entries, style, is_done=is_done),
+        stage.misconceptions_file: misconceptions_text(stage.slug, style),
+        stage.accepted_folder / "another.py": accepted_text(entries, style),
     }
 
 

@@ -17,7 +17,7 @@ _TEXT = 76
 _INDENT = "    "
 
 
-def solution_text(title: str, entries: Sequence[Entry], style: Style, *, is_done: bool) -> str:
+def solution_text(title: str, entries: Sequence[Entry], style: Style) -> str:
     """The solution, to be written yet; if it `is_done`, it doubles its input."""
     imports = [style.imports] if style.imports else []
     generic = _generic(entries)
@@ -29,7 +29,7 @@ def solution_text(title: str, entries: Sequence[Entry], style: Style, *, is_done
     summary = title.replace("\\", "\\\\").replace('"', '\\"').rstrip(".")
     head = f'"""{summary}.\n\nTODO: what this stage is about, and why it matters.\n"""\n'
     parts = ["".join(imports)] if imports else []
-    blocks = ["\n".join(_entry(entry, style, is_done)) for entry in entries]
+    blocks = ["\n".join(_entry(entry, style)) for entry in entries]
     return "\n".join([head, *parts, "", "\n\n\n".join(blocks)]) + "\n"
 
 
@@ -41,31 +41,31 @@ def _generic(entries: Sequence[Entry]) -> list[str]:
     return sorted(words & set(collections.abc.__all__))
 
 
-def _entry(entry: Entry, style: Style, is_done: bool) -> Iterator[str]:
+def _entry(entry: Entry, style: Style) -> Iterator[str]:
     if entry.made is None:
-        yield from _function(entry.call, style, is_done)
+        yield from _function(entry.call, style)
         return
     yield f"class {entry.name}({style.base}):" if style.base else f"class {entry.name}:"
     yield f'{_INDENT}"""TODO: what it is and does, in a line."""'
     start = ["super().__init__()"] if style.base else []
     for function, name, begin in ((entry.made, "__init__", start), (entry.call, style.call, [])):
         yield ""
-        lines = _function(function, style, False, name=name, begin=begin)
+        lines = _function(function, style, name=name, begin=begin)
         yield from (f"{_INDENT}{line}".rstrip() for line in lines)
 
 
 def _function(
-    function: Function, style: Style, is_done: bool, *, name: str = "", begin: Sequence[str] = ()
+    function: Function, style: Style, *, name: str = "", begin: Sequence[str] = ()
 ) -> Iterator[str]:
     is_new = name == "__init__"
     given = ["self"] if name else []
     given += [_parameter(each, style) for each in function.parameters]
     returned = "None" if is_new else _returned(function, style)
     yield from _head(name or function.name, given, returned)
-    body = [*_docstring(function, style, is_done, is_new), "### BEGIN SOLUTION", *begin]
+    body = [*_docstring(function, style, is_new), "### BEGIN SOLUTION", *begin]
     body += [
         "# TODO: your own solution",
-        "return 2 * x" if is_done else "raise NotImplementedError",
+        "return 2 * x" if style.is_done else "raise NotImplementedError",
     ]
     yield from (f"{_INDENT}{line}".rstrip() for line in [*body, "### END SOLUTION"])
 
@@ -79,15 +79,15 @@ def _head(name: str, given: Sequence[str], returned: str) -> Iterator[str]:
         yield from (f"def {name}(", *(f"{_INDENT}{each}," for each in given), f"){arrow}:")
 
 
-def _docstring(function: Function, style: Style, is_done: bool, is_new: bool) -> Iterator[str]:
-    what = "Twice the input." if is_done else "TODO: what it does, in a line."
+def _docstring(function: Function, style: Style, is_new: bool) -> Iterator[str]:
+    what = "Twice the input." if style.is_done else "TODO: what it does, in a line."
     yield f'"""{what}'
     yield ""
     if not is_new and style.has_arrays:
         told = ", ".join(map(_told, function.needed))
         yield f"{_INDENT}{told}  ->  {', '.join(map(_told, function.results))}"
         yield ""
-    if is_done:
+    if style.is_done:
         example = f"{style.make}([[1.0, 2.0]])" if style.make else "1.5"
         tail = ".tolist()" if style.make else ""
         yield f">>> {function.name}({example}){tail}"
@@ -134,7 +134,7 @@ def _returned(function: Function, style: Style) -> str:
     return f"tuple[{', '.join(kinds)}]" if function.is_tuple else kinds[0]
 
 
-def accepted_text(entries: Sequence[Entry], style: Style, *, is_done: bool) -> str:
+def accepted_text(entries: Sequence[Entry], style: Style) -> str:
     """A right answer in another style than the solution's, to be written yet."""
     lines = ['"""TODO: a right answer in another style, and more such files."""']
     if style.base and any(entry.made for entry in entries):
@@ -142,7 +142,7 @@ def accepted_text(entries: Sequence[Entry], style: Style, *, is_done: bool) -> s
     for entry in entries:
         lines += ["", ""]
         if entry.made is None:
-            lines += _bare(entry.call, entry.name, "return x + x" if is_done else "")
+            lines += _bare(entry.call, entry.name, "return x + x" if style.is_done else "")
             continue
         lines += [f"class {entry.name}({style.base}):" if style.base else f"class {entry.name}:"]
         lines += [f"{_INDENT}{line}" for line in _bare(entry.made, "__init__")]
@@ -158,9 +158,9 @@ def _bare(function: Function, name: str, body: str = "") -> list[str]:
     return [f"def {name}({', '.join(given)}):", f"{_INDENT}{body or 'raise NotImplementedError'}"]
 
 
-def misconceptions_text(slug: str, style: Style, *, is_done: bool) -> str:
+def misconceptions_text(slug: str, style: Style) -> str:
     """The misconceptions: of twice the input if it `is_done`, else none yet."""
-    if not is_done:
+    if not style.is_done:
         return filled(__package__, "templates/misconceptions.txt", slug=slug)
     family = "arrays" if style.has_arrays else "numbers"
     words = {"slug": slug, "imports": style.imports, "type": style.type}

@@ -12,7 +12,7 @@ class Style:
     `kind` is the kind of a result in course.toml, `type` its annotation, and `make` the function
     that makes one from a list. `base` is the class of the classes that learners write, and `call`
     the method that is called with their objects. A style with `has_gradients` has checks of them,
-    and of dtypes.
+    and of dtypes. A stage that `is_done` doubles its input: only sentences are left to write.
     """
 
     kind: str
@@ -23,6 +23,7 @@ class Style:
     call: str = "__call__"
     has_arrays: bool = True
     has_gradients: bool = False
+    is_done: bool = False
 
 
 _STYLES = {

@@ -13,7 +13,7 @@ from grader.authoring.new.style import style_of
 @pytest.mark.parametrize("preload", [(), ("numpy",), ("torch",)])
 def test_a_new_solution_imports_what_its_annotations_name(preload: tuple[str, ...]) -> None:
     signature = "runs(tokens: Sequence[str], n: int) -> Iterator[tuple[str, ...]]"
-    text = solution_text("Runs", [read_function(signature)], style_of(preload), is_done=False)
+    text = solution_text("Runs", [read_function(signature)], style_of(preload))
     assert "\nfrom collections.abc import Iterator, Sequence\n" in text
     names: dict[str, object] = {}
     exec(text, names)
@@ -21,7 +21,7 @@ def test_a_new_solution_imports_what_its_annotations_name(preload: tuple[str, ..
 
 
 def test_any_is_no_annotation() -> None:
-    text = solution_text("F", [read_function("f(x: any) -> any")], style_of(()), is_done=False)
+    text = solution_text("F", [read_function("f(x: any) -> any")], style_of(()))
     assert "def f(x):" in text
 
 
