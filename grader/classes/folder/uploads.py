@@ -57,14 +57,23 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
 
     The .py files count if one of them is a stage's, in whatever folder; but if all of them are
     still stubs and there is a notebook, the notebook counts. If there is neither, archives are
-    opened. Raises SubmissionFileError, which says what is wrong.
+    opened. Raises SubmissionFileError, which tells the student what is wrong, without the path of a
+    folder on the server.
     """
+    try:
+        return _read_upload(folder, stages, notebook)
+    except SubmissionFileError as error:
+        text = str(error).replace(f"{folder}{os.sep}", "").replace(str(folder), "your submission")
+        raise SubmissionFileError(safe_line(text)) from None
+
+
+def _read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Upload:
     found, others = choose_notebook(folder, notebook, _grade_ids(stages))
     try:
         there = read_submission(folder)
-    except SubmissionFileError as error:
+    except SubmissionFileError:
         if found is None:
-            raise SubmissionFileError(_without(error, folder)) from None
+            raise
         there = Submission(str(folder), {})
     paths = map(folder.joinpath, listed_names(folder))
     archives = [path for path in paths if path.suffix.lower() == ARCHIVE]
@@ -76,20 +85,14 @@ def read_upload(folder: Path, stages: tuple[Stage, ...], notebook: str) -> Uploa
         )
     if found is not None and (upload is None or not _begun(upload.submission, stages)):
         shown = found.relative_to(folder).as_posix()
-        try:
-            data = notebook_bytes(found, folder)
-        except SubmissionFileError as error:
-            raise SubmissionFileError(_without(error, folder)) from None
-        return _with_notes(_notebook(data, shown, notebook, others, stages), unopened)
+        upload = _notebook(notebook_bytes(found, folder), shown, notebook, others, stages)
+        return _with_notes(upload, unopened)
     if upload is not None:
         ignored = [] if found is None else [found.relative_to(folder).as_posix(), *others]
         return _with_notes(upload, [*_left_out(ignored, _PY_INSTEAD), *unopened])
     if not archives:
         raise _nothing(stages, notebook, names_in(folder))
-    try:
-        heap = read_files((path.name, path) for path in archives[:_ARCHIVES_CAP])
-    except SubmissionFileError as error:
-        raise SubmissionFileError(_without(error, folder)) from None
+    heap = read_files((path.name, path) for path in archives[:_ARCHIVES_CAP])
     return heap_upload(heap, stages, notebook)
 
 
@@ -257,9 +260,3 @@ def _notebook(
     cells = parse_cells(data, shown)
     notes = (*name_notes(shown, name, others), *text_cell_notes(data, stages))
     return Upload(Submission(shown, {}, cells=cells), notes)
-
-
-def _without(error: SubmissionFileError, folder: Path) -> str:
-    """The error's text for the student: one line, without the path of a folder on the server."""
-    text = str(error).replace(f"{folder}{os.sep}", "")
-    return safe_line(text.replace(str(folder), "your submission"))
