@@ -313,7 +313,8 @@ class Engine:
 
         It must be the report that `grade` has returned last.
         """
-        return _first_failing(report) in self._unnamed and self.interpreter.forks
+        result = _first_failing(report)
+        return result is not None and result.slug in self._unnamed and self.interpreter.forks
 
     def with_place(
         self, request: Request, report: Report, seconds: float = PLACE_SECONDS
@@ -324,21 +325,19 @@ class Engine:
         left: first where the first wrong value on the way is made. If it gives up, a note says so.
         If it finds none, the report shows these values. Raises Cancelled after `cancel`.
         """
-        if not self.may_place(report):
+        result = _first_failing(report)
+        if result is None or not self.may_place(report):
             return report
         from grader.diagnosis.repair.candidates import Candidates
         from grader.diagnosis.repair.places import find_place, with_diagnosis
         from grader.diagnosis.reruns import Reruns
 
-        slug = _first_failing(report)
-        stage = self.course.stage(slug)
-        result = _result_of(report, slug)
-        cause = result.causes[0]
+        slug, cause = result.slug, result.causes[0]
         left = self.course.limits.submission_seconds - report.seconds
         reruns = Reruns(
             self.interpreter,
             self.course,
-            stage,
+            self.course.stage(slug),
             request.submission,
             self.checks,
             request.seed,
@@ -359,7 +358,7 @@ class Engine:
         finally:
             self._looking = None
         if place is not None:
-            return _with_stage(report, slug, lambda result: with_diagnosis(result, cause, place))
+            return _with_stage(report, with_diagnosis(result, cause, place))
         if gave_up:
             said = _NO_PLACE.format(slug=slug, seconds=seconds)
             report = replace(report, notes=(*report.notes, said))
@@ -369,7 +368,7 @@ class Engine:
             return report
         from grader.diagnosis.comparison.values.recording import with_diagnoses
 
-        return _with_stage(report, slug, lambda result: with_diagnoses(result, values))
+        return _with_stage(report, with_diagnoses(result, values))
 
     def _budget(self, seconds: float) -> Budget:
         """The time for an explanation: on a busy machine it may take longer, not be poorer."""
@@ -406,19 +405,15 @@ class Engine:
             self._looking = None
 
 
-def _with_stage(report: Report, slug: str, changed: Callable[[StageResult], StageResult]) -> Report:
+def _with_stage(report: Report, changed: StageResult) -> Report:
     """The report with one stage's verdict changed."""
-    stages = (changed(result) if result.slug == slug else result for result in report.stages)
+    stages = (changed if each.slug == changed.slug else each for each in report.stages)
     return replace(report, stages=tuple(stages))
 
 
-def _result_of(report: Report, slug: str) -> StageResult:
-    return next(result for result in report.stages if result.slug == slug)
-
-
-def _first_failing(report: Report) -> str:
-    """The slug of the first stage that fails, "" if none does."""
-    return next((r.slug for r in report.stages if r.status is Status.FAILED), "")
+def _first_failing(report: Report) -> StageResult | None:
+    """The first stage that fails."""
+    return next((each for each in report.stages if each.status is Status.FAILED), None)
 
 
 @contextmanager
