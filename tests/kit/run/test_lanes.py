@@ -69,7 +69,7 @@ def test_fewer_jobs_than_lanes() -> None:
     assert done(4, range(0), lambda job: job) == {}
 
 
-def test_after_so_many_jobs_another_process_takes_over() -> None:
+def test_after_so_many_jobs_another_process_takes_over_and_all_are_closed_here() -> None:
     made: list[Work] = []
 
     def prepare() -> Work:
@@ -85,6 +85,9 @@ def test_after_so_many_jobs_another_process_takes_over() -> None:
         by_process[result[1]] = by_process.get(result[1], 0) + 1
     assert max(by_process.values()) == 3 and len(by_process) == len(made)
     assert multiprocessing.active_children() == []
+    made.clear()
+    list(in_lanes(2, range(5), prepare))
+    assert [work.closed for work in made] == [[1], [1]]
 
 
 def test_an_exception_is_the_jobs_end_and_no_others() -> None:
@@ -109,17 +112,6 @@ def test_a_process_that_is_killed_costs_its_job_alone() -> None:
     for job in (2, 5):
         assert isinstance(results[job], LaneLost) and "signal 9" in str(results[job])
     assert all(isinstance(results[job], tuple) for job in (0, 1, 3, 4, 6, 7))
-
-
-def test_what_was_prepared_is_closed_here() -> None:
-    made: list[Work] = []
-
-    def prepare() -> Work:
-        made.append(Work(lambda job: job))
-        return made[-1]
-
-    list(in_lanes(2, range(5), prepare))
-    assert [work.closed for work in made] == [[1], [1]]
 
 
 def test_given_up_nothing_is_left() -> None:

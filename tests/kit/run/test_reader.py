@@ -43,37 +43,30 @@ def folder(source: str) -> Submission:
     return Submission("mine", {"fold.py": source.encode()})
 
 
-def test_a_short_body_is_quoted_without_its_docstring() -> None:
-    assert place_of(folder(SHORT), STAGE, "fold") == (
-        "\n  look at   fold.py, lines 8 to 9, in fold"
-        "\n       8  half = sheet // 2\n       9  return half"
-    )
+RETURNS = LONG + "    if step_1:\n        return 1\n    return 2\n"
+COMMENTED = "def fold(a):\n    # why\n\n    b = a\n    # and then\n    return b\n"
+QUOTED = {
+    "a short body without its docstring": (
+        *(SHORT, "fold"),
+        "lines 8 to 9, in fold\n       8  half = sheet // 2\n       9  return half",
+    ),
+    "of a long body only the lines that return": (
+        *(RETURNS, "fold"),
+        "lines 2 to 13, in fold\n      12      return 1\n      13  return 2",
+    ),
+    "no comments and empty lines": (
+        *(COMMENTED, "fold"),
+        "lines 4 to 6, in fold\n       4  b = a\n       6  return b",
+    ),
+    "a constructor": (CLASS, "Bird.__init__", "line 3, in __init__\n       3  self.wings = 2"),
+    "a method": (CLASS, "Bird.forward", "line 6, in forward\n       6  return wind * self.wings"),
+    "a missing method": (CLASS, "Bird.missing", "line 1, in Bird\n       1  class Bird:"),
+}
 
 
-def test_of_a_long_body_only_the_lines_that_return_are_quoted() -> None:
-    long = LONG + "    if step_1:\n        return 1\n    return 2\n"
-    assert place_of(folder(long), STAGE, "fold") == (
-        "\n  look at   fold.py, lines 2 to 13, in fold\n      12      return 1\n      13  return 2"
-    )
-
-
-def test_comments_and_empty_lines_are_not_quoted() -> None:
-    source = "def fold(a):\n    # why\n\n    b = a\n    # and then\n    return b\n"
-    assert place_of(folder(source), STAGE, "fold") == (
-        "\n  look at   fold.py, lines 4 to 6, in fold\n       4  b = a\n       6  return b"
-    )
-
-
-@pytest.mark.parametrize(
-    "target, line",
-    [
-        ("Bird.__init__", "line 3, in __init__\n       3  self.wings = 2"),
-        ("Bird.forward", "line 6, in forward\n       6  return wind * self.wings"),
-        ("Bird.missing", "line 1, in Bird\n       1  class Bird:"),
-    ],
-)
-def test_of_a_class_the_method_that_was_called(target: str, line: str) -> None:
-    assert place_of(folder(CLASS), STAGE, target) == f"\n  look at   fold.py, {line}"
+@pytest.mark.parametrize("source, target, lines", QUOTED.values(), ids=QUOTED)
+def test_what_is_quoted(source: str, target: str, lines: str) -> None:
+    assert place_of(folder(source), STAGE, target) == f"\n  look at   fold.py, {lines}"
 
 
 def test_the_last_definition_counts() -> None:

@@ -17,6 +17,9 @@ from tests.kit.support.checkout import ROOT, TINY
 from tests.kit.support.tiny import copy_tiny
 
 AVERAGE = f"%%grade moving_average\n{read_solution(TINY.stage('moving_average'))}"
+SMOOTH = read_solution(TINY.stage("smooth")).replace(
+    "from moving_average import moving_average\n", ""
+)
 
 
 def with_imports_of(seconds: int, folder: Path) -> Path:
@@ -124,14 +127,12 @@ def test_what_cannot_be_graded_is_one_line_and_the_next_request_is_answered(
 
 
 def test_after_a_restart_the_cells_to_run_first_are_named(serving: Serving) -> None:
-    smooth = (TINY.root / "solutions" / "smooth.py").read_text("utf-8")
-    smooth = smooth.replace("from moving_average import moving_average\n", "")
     advice = "moving_average has not run in this kernel: run its cell first"
-    answer = serving.grade(1, smooth, stages=["smooth"], graded=1)
+    answer = serving.grade(1, SMOOTH, stages=["smooth"], graded=1)
     assert answer["report"]["stages"][0]["caused_by"] == "moving_average"
     assert advice in answer["html"] and advice in " ".join(answer["text"].split())
     wrong = AVERAGE.replace("return", "return 2 *")
-    assert advice not in serving.grade(2, wrong, smooth, stages=["smooth"])["html"]
+    assert advice not in serving.grade(2, wrong, SMOOTH, stages=["smooth"])["html"]
 
 
 def test_so_they_are_if_only_visible_checks_run(
@@ -139,25 +140,21 @@ def test_so_they_are_if_only_visible_checks_run(
 ) -> None:
     copy = tmp_path_factory.mktemp("partial") / "course"
     partial = copy_tiny(copy, {"schema = 1": "schema = 1\npartial = true"}).root
-    smooth = (TINY.root / "solutions" / "smooth.py").read_text("utf-8")
-    smooth = smooth.replace("from moving_average import moving_average\n", "")
     serving = Serving(partial, elsewhere)
     serving.receive()
-    answer = serving.grade(1, smooth, "grade_here('smooth')", stages=["smooth"])
+    answer = serving.grade(1, SMOOTH, "grade_here('smooth')", stages=["smooth"])
     assert "moving_average has not run in this kernel: run its cell first" in answer["html"]
     assert serving.end() == 0
 
 
 def test_of_two_cells_with_the_same_name_the_one_that_counts_is_named(serving: Serving) -> None:
-    smooth = (TINY.root / "solutions" / "smooth.py").read_text("utf-8")
-    smooth = smooth.replace("from moving_average import moving_average\n", "")
     trial = "def moving_average(values, width):\n    return values * 0"
-    ran = [[1, AVERAGE, "a", 0.0], [2, trial, "b", 0.0], [3, smooth, "c", 0.0]]
+    ran = [[1, AVERAGE, "a", 0.0], [2, trial, "b", 0.0], [3, SMOOTH, "c", 0.0]]
     again = [*ran, [4, AVERAGE, "a", 0.0]]  # passes, and the trial still counts below it
     told = "cells [4] and [2] define moving_average, and [2] counts"
     for cells, stage, graded, is_told in (
         (again, "moving_average", 4, False),
-        ([*again, [5, smooth, "c", 0.0]], "smooth", 5, True),
+        ([*again, [5, SMOOTH, "c", 0.0]], "smooth", 5, True),
         ([*again, [5, "", "d", 0.0]], "moving_average", None, True),
         ([*ran, [4, AVERAGE, "b", 0.0]], "smooth", None, False),
     ):
