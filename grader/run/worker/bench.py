@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import CodeType, TracebackType
+from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
 from grader.run.worker.packing import Handle, Packer, Unpacker, tensor_bytes
@@ -270,6 +270,14 @@ def describe(
             and (code is None or _is_one_statement(code))
         ),
     }
+
+
+def is_stub(value: Any) -> bool:
+    """Whether it is a function that only raises NotImplementedError, or a class with only these."""
+    inner = vars(value).values() if isinstance(value, type) else [value]
+    functions = [each.__code__ for each in inner if isinstance(each, FunctionType)]
+    names = {code.co_names for code in functions}
+    return names == {("NotImplementedError",)} and all(map(_is_one_statement, functions))
 
 
 def _is_one_statement(code: CodeType) -> bool:

@@ -11,12 +11,12 @@ import inspect
 import linecache
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import CodeType, ModuleType
 from typing import Any
 
-from grader.run.worker.bench import describe
+from grader.run.worker.bench import describe, is_stub
 
 Patch = Callable[[ModuleType], None]
 _SCRIPT = "submission"  # the module name of a submission that is one file or one notebook
@@ -93,9 +93,10 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
         As in Jupyter, later cells run even if a cell fails. Definitions below a failing line are
         still made, unless another cell has made them, and so is one whose annotations fail: they
-        may need something that the author has and a locked process lacks. With `only_definitions`,
-        nothing else is run. Returns the module and the errors, each with the source of the cell or,
-        after those, of the definition.
+        may need something that the author has and a locked process lacks. A stub does not count:
+        it is dropped if a later cell, even one that fails, has another definition. With
+        `only_definitions`, nothing else is run. Returns the module and the errors, each with the
+        source of the cell or, after those, of the definition.
         """
         module = ModuleType(_SCRIPT)
         module.__loader__ = self
@@ -137,6 +138,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """
         errors: list[dict[str, Any]] = []
         if line is None:
+            _drop_stubs(_MADE.findall(text), names)
             return errors
         for statement in ast.parse(text).body:
             decorators = getattr(statement, "decorator_list", ())
@@ -144,7 +146,10 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             is_at_line = isinstance(statement, _ANNOTATED) and line <= (statement.end_lineno or 0)
             if not isinstance(statement, _DEFINING) or (first <= line and not is_at_line):
                 continue
-            if line and names.keys() & set(bound_names(statement)):
+            made = set(bound_names(statement))
+            if line:
+                _drop_stubs(made, names)
+            if line and names.keys() & made:
                 continue
             module = ast.Module([statement], [])
             flags = __future__.annotations.compiler_flag
@@ -165,6 +170,13 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return compile(source, file, "exec", flags, dont_inherit=True)
 
 
+def _drop_stubs(made: Iterable[str], names: dict[str, Any]) -> None:
+    for name in made:
+        if is_stub(names.get(name)):
+            del names[name]
+
+
+_MADE = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
 _ANNOTATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _DEFINING = (*_ANNOTATED, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 

@@ -283,6 +283,34 @@ def test_but_not_where_something_has_defined_it_before(load: Load) -> None:
     assert (module.f(), module.x) == (1, 1)
 
 
+STUB = """def f(x):\n    '''Twice x.'''\n    raise NotImplementedError()"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_made"),
+    [
+        ("1 / 0\ndef f(x): return 2", True),
+        ("1 / 0\nclass f(int): pass", True),
+        ("def f(\n    x: Missing,\n): return 2", True),
+        ("def f(x) return 2", False),
+        ("@missing\ndef f(x): return 2", False),
+    ],
+)
+@pytest.mark.parametrize("stub", [STUB, f"class f:\n{textwrap.indent(STUB, '    ')}"])
+def test_a_stub_keeps_no_definition_of_a_later_cell_from_being(
+    load: Load, stub: str, cell: str, is_made: bool
+) -> None:
+    module, errors = cells(load, stub, cell)
+    assert errors and hasattr(module, "f") is is_made
+    assert not is_made or module.f(2) == 2
+
+
+@pytest.mark.parametrize("cell", [f"{STUB}\nf(1)", "f(1)", "if f: 1 / 0\ng = f"])
+def test_a_stub_that_nothing_replaces_stays(load: Load, cell: str) -> None:
+    module, errors = cells(load, STUB, cell)
+    assert errors and module.f
+
+
 def test_what_needs_what_is_not_there_does_not_keep_the_rest_from_being(load: Load) -> None:
     module, errors = cells(load, "SIZE = no_such_name\ny = SIZE + 1\ndef f(): return 1")
     assert module.f() == 1 and not hasattr(module, "y")
