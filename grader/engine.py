@@ -50,7 +50,7 @@ PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict
 _PATIENCE = 3.0  # times these seconds, at most, if other work keeps the machine busy
 VALUE_SECONDS = 1.5  # that are spent on first wrong values; usually a third of this is enough
 _VALUES_FIRST = 2  # checks whose first wrong values say where to look for the place
-_STUB_BELOW = "Another cell holds the stub, which replaces your code: move your code there."
+_STUB_BELOW = "The stub stands below your code and replaces it: move your code there."
 _NO_PLACE = "{slug}: looked for one small fix for {seconds:g} s and found none"
 
 

@@ -17,7 +17,8 @@ _TEST = re.compile(r"^[ \t]*((async +def|def) +test|class +\w*Test)", re.MULTILI
 def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
     """Whether a submission may hold anything of a stage but its `stub`.
 
-    If all stages share a file or a notebook, whether it may define anything of the stage.
+    If all stages share a file or a notebook, whether it may define anything of the stage: that
+    takes the name of an entry point, which code such as exec() may have in a text.
     """
     texts = [text for _, text in stage_sources(submission, stage)]
     if submission.is_folder:
@@ -26,7 +27,9 @@ def is_begun(submission: Submission, stage: Stage, stub: str) -> bool:
         return any(stage.fixture in text for text in texts) and any(map(_TEST.search, texts))
     names = "|".join(entry.name for entry in stage.entry_points)
     definition = re.compile(rf"\b(def|class) +({names})\b|(?<![\"'.])\b({names})\b(?! *\()")
-    return any(definition.search(text) or _HIDES_NAMES.search(text) for text in texts)
+    if any(map(_HIDES_NAMES.search, texts)):
+        definition = re.compile(rf"\b({names})\b")
+    return any(map(definition.search, texts))
 
 
 def is_written(submission: Submission, stage: Stage) -> bool:
@@ -39,12 +42,12 @@ def is_written(submission: Submission, stage: Stage) -> bool:
 
 
 def is_replaced(submission: Submission, stage: Stage) -> bool:
-    """Whether an entry point is written in a notebook, and its stub stands in a later cell."""
+    """Whether an entry point is written, and its stub stands below that."""
     found = [_defining(submission, stage, entry.name) for entry in stage.entry_points]
     return any(
         _UNWRITTEN.search(texts[0]) and not all(map(_UNWRITTEN.search, texts))
         for texts in found
-        if texts and submission.cells
+        if texts
     )
 
 
@@ -58,6 +61,10 @@ def written_elsewhere(submission: Submission, stage: Stage) -> tuple[str, str] |
 
 
 def _defining(submission: Submission, stage: Stage, name: str) -> list[str]:
-    """The texts that define a name, the one that counts first."""
-    found = definition(name)
-    return [text for _, text in stage_sources(submission, stage) if found.search(text)]
+    """The texts from each definition of a name to the next, the one that counts first."""
+    defining: list[str] = []
+    for _, text in stage_sources(submission, stage):
+        starts = [found.start() for found in definition(name).finditer(text)]
+        ends = [*starts[1:], len(text)][: len(starts)]
+        defining += [text[a:b] for a, b in zip(starts, ends, strict=True)][::-1]
+    return defining

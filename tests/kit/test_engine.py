@@ -415,7 +415,7 @@ def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_cod
     for cells, told in (((solution, stub), True), ((stub, stub), False)):
         report = grade(COURSE, Request(Submission("nb", {}, cells=cells), (stage,), seed=11))
         assert report.stages[0].status is Status.NOT_STARTED
-        replaces = "Another cell holds the stub, which replaces your code: move your code there."
+        replaces = "The stub stands below your code and replaces it: move your code there."
         assert report.stages[0].why_not_started == (replaces if told else "")
         assert (f"split_heads: {replaces}" in report.notes) is told
 
