@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +12,10 @@ _LONGEST = 600
 _TO_A_LAYER = "a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)"
 
 
-def plain_words(message: str, code: str = "") -> str:
+def plain_words(message: str, code: str = "", part: str = "") -> str:
     """An exception's message in plain words, "" if the message is not a known one.
 
-    `code` is the line that raised it.
+    `code` is the line that raised it, `part` the part of it that did, if that is not all.
     """
     message, code = message[:_LONGEST], code[:_LONGEST]
     for beginning, meaning in _LINES:
@@ -33,6 +34,12 @@ def plain_words(message: str, code: str = "") -> str:
                 text += "; write self. before it if it is set in __init__"
             if words == "<unset>" and not re.search(rf"\bself\.{found[1]}\b", code):
                 return ""
+            own = _CALL.fullmatch(part or code)
+            if words == "<no_function>" and own and hasattr(builtins, own[1]):
+                text = f"{own[1]} is Python's own, and your code uses that name for something else"
+                text += ": rename yours; `import *` may bring one, too"
+            if words == "<no_gpu>" and not _DEVICE.search(code):
+                text += "; torch.set_default_device gives new tensors another device"
             if words == "<twice>" and not code:
                 text = "is self missing? It is the first parameter of every method"
             if words == "<twice>" and _LAYER.search(code):
@@ -66,6 +73,8 @@ _AT_ODDS = (
     r"the tensor has (\d+) numbers, and (\d+) does not divide that",
     r"\w is an axis of (\d+) in tensor \d+ and of (\d+) in one before it:",
 )
+_CALL = re.compile(r"(\w+)\((?:[^()]|\([^()]*\))*\)")
+_DEVICE = re.compile(r"cuda|device|\bto\(")
 _TURNED = re.compile(r"\w\.T\b")
 _BIAS = re.compile(r"\w\.bias\b")
 _LAYER = re.compile(r"\bnn\.[A-Z]\w*\(")
@@ -193,6 +202,10 @@ _SHARED = dict(
     underscores on each side of init
 <called>
     the values of the call do not fit its parameters: use the parameters of the stub
+<no_function>
+    parentheses after a value call it, but a plain {} cannot be called
+<no_gpu>
+    your code runs without a GPU here: let it use the device that it is given, such as x.device
 <unknown>
     your function has no parameter {}: use the parameter names of the stub
 <unknown_name>
@@ -371,7 +384,7 @@ cannot be converted to type \S*BFloat16 without overflow
 ^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$
     torch.{} takes a list or tuple of tensors, not a single one
 not compiled with CUDA|no attribute '_cuda_|Found no NVIDIA driver|re-initialize CUDA in forked
-    your code runs without a GPU here: let it use the device that it is given, such as x.device
+    <no_gpu>
 ^Expected a cuda device, but got: cpu
     torch.cuda knows only the memory and the work of a GPU, and the device here is the CPU
 cannot be converted to type float without overflow
@@ -386,7 +399,7 @@ CUDA error: device-side assert triggered
 ^'module' object is not callable
     this name is a whole file or library: import the function from it, as in from NAME import NAME
 ^'(?:torch\.)?(\w+)' object is not callable
-    parentheses after a value call it, but a plain {} cannot be called
+    <no_function>
 ^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16
     no gradient passes through numpy, and it has no bfloat16: stay with tensors
 ^[\w.]+\(\) (?:takes \d+ positional|missing \d+ required positional)

@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from grader.run.error_words import plain_words
-from grader.run.traceback_words import error_name, frames_told
+from grader.run.traceback_words import error_name, frames_told, marked
 from grader.types.text import safe
 
 _MESSAGE_CAP = 2000
@@ -113,7 +113,10 @@ def told(error: dict[str, Any]) -> str:
     message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
     message = _OF_ENDS.get(name, _OF_CUDA.sub(r"\1", message))
     first = f"{name}: {message}" if message else name
-    plain = plain_words(message, str(last_frame(error).get("text", "")))
+    last = last_frame(error)
+    text = str(last.get("text", ""))
+    begin, count = marked(last.get("caret"), text) or (0, 0)
+    plain = plain_words(message, text, text[begin : begin + count])
     frames = error.get("frames")
     if name == "NotImplementedError" and isinstance(frames, list) and len(frames) > 1:
         plain = ""  # an earlier stage's stub, which its own message names

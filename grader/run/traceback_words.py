@@ -52,12 +52,20 @@ def frames_told(error: Mapping[str, Any]) -> str:
 
 def _caret(place: Any, text: str) -> str:
     """A line with carets under a part of the line above, "" if that part is unknown."""
-    if not isinstance(place, list) or len(place) != 2 or safe(text) != text:
+    found = marked(place, text)
+    if found is None or safe(text) != text:
         return ""
-    begin, count = place
-    if type(begin) is not int or type(count) is not int or not 0 <= begin < len(text):
-        return ""
+    begin, count = found
     return f"\n    {' ' * begin}{'^' * max(1, min(count, len(text) - begin))}"
+
+
+def marked(place: Any, text: str) -> tuple[int, int] | None:
+    """Where the part of a line that raised begins and its length, as a worker says; else None."""
+    if not isinstance(place, list) or len(place) != 2:
+        return None
+    begin, count = place
+    is_there = type(begin) is int and type(count) is int and 0 <= begin < len(text)
+    return (begin, count) if is_there else None
 
 
 def _advice(error: Mapping[str, Any]) -> str:

@@ -319,6 +319,9 @@ def test_what_people_write_by_mistake_in_plain_words(code: str, words: str) -> N
     assert re.search(words, plain_words(str(raised.value), f"y = {code}")), str(raised.value)
 
 
+NO_GPU = "Torch not compiled with CUDA enabled"
+
+
 @pytest.mark.parametrize(
     "message, code, words",
     [
@@ -352,10 +355,27 @@ def test_what_people_write_by_mistake_in_plain_words(code: str, words: str) -> N
             "self.w_q = nn.Linear(d, d, use_bias=bias)",
             "^what is called here has no parameter use_bias: look up its parameters$",
         ),
+        (NO_GPU, "mask = torch.ones(3, device='cuda')", "such as x.device$"),
+        (NO_GPU, "mask = torch.ones(3)", "; torch.set_default_device gives new tensors another"),
     ],
 )
 def test_the_line_of_code_tells_more(message: str, code: str, words: str) -> None:
     assert re.search(words, plain_words(message, code))
+
+
+@pytest.mark.parametrize(
+    "part, is_pythons",
+    [
+        ("list(map(len, x.shape))", True),
+        ("super()", True),
+        ("list(x)(1)", False),  # what list(x) returns is called
+        ("mask(list(x))", False),
+    ],
+)
+def test_a_name_of_pythons_is_used_for_something_else(part: str, is_pythons: bool) -> None:
+    for code in (part, f"y = {part}.z"):
+        said = plain_words("'int' object is not callable", code, "" if code == part else part)
+        assert ("is Python's own, and your code uses that name" in said) is is_pythons
 
 
 @pytest.mark.parametrize(

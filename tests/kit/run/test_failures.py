@@ -50,3 +50,9 @@ def test_plain_words_stand_in_for_torchs_list_of_signatures() -> None:
     assert "Tensor value" not in known and "mask == 0 compares each number" in known
     unknown = told({"type": "TypeError", "message": "where" + message[11:] + signatures})
     assert "Tensor value" in unknown
+
+
+def test_a_name_of_pythons_is_known_by_the_part_of_the_line_that_fails() -> None:
+    frame = {"file": "a.py", "line": 3, "text": "n = sum(x) + 1", "caret": [4, 6]}
+    said = told({"type": "TypeError", "message": "'int' object is not callable", "frames": [frame]})
+    assert "sum is Python's own" in said
