@@ -10,7 +10,7 @@ from typing import Any
 from grader.diagnosis.repair.edits.edit import Change
 from grader.diagnosis.repair.edits.scope import Scope
 from grader.diagnosis.repair.edits.source import Source
-from grader.diagnosis.repair.edits.syntax import NO_TENSORS, SHAPING, called
+from grader.diagnosis.repair.edits.syntax import NO_TENSORS, SHAPING, called, is_method
 
 OPERATORS: Mapping[type[ast.AST], tuple[str, tuple[str, ...]]] = {
     ast.Mult: ("*", ("/",)),
@@ -36,6 +36,8 @@ OPERATORS: Mapping[type[ast.AST], tuple[str, tuple[str, ...]]] = {
 }
 _ONE_WAY = (ast.Div, ast.Sub, ast.MatMult, ast.FloorDiv, ast.Mod)
 _LAYING = SHAPING | {"flatten", "contiguous"}  # what depends on the order of axes in memory
+_PRODUCTS = frozenset({"matmul", "bmm"})
+_TURNS = frozenset({"transpose", "mT", "T", "permute", "swapaxes"})
 _FILLED = frozenset({"masked_fill", "masked_fill_", "where", "matmul"})
 
 
@@ -135,8 +137,31 @@ def _operand(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         yield from source.changed(node, f"{code}.contiguous()", "contiguous", kind)
 
 
+def _other_operand(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x.mT @ y` as `x @ y.mT`, and `matmul(x.mT, y)` as `matmul(x, y.mT)`"""
+    if isinstance(node, ast.Call):
+        product = node.args if called(node) in _PRODUCTS else []
+        if is_method(node):
+            product = [node.func.value, *product]
+    else:
+        product = [node.left, node.right] if isinstance(node.op, ast.MatMult) else []
+    if len(product) != 2:
+        return
+    for one, other in (product, product[::-1]):
+        turned = one.func if isinstance(one, ast.Call) else one
+        if isinstance(turned, ast.Attribute) and turned.attr in _TURNS:
+            bare = turned.value
+            step = source.text[source.span(bare)[1] : source.span(one)[1]]
+            new = {one: source.code(bare), other: source.tight(other) + step}
+            start, end = source.span(product[0])[0], source.span(product[1])[1]
+            code = source.between(*product).join(new[each] for each in product)
+            kind = f"this {turned.attr}, which belongs to the other operand"
+            yield Change(start, end, code, "order", kind, source.span(one))
+
+
 RULES = (
     (ast.BinOp, _operation),
+    ((ast.BinOp, ast.Call), _other_operand),
     (ast.Compare, _comparison),
     (ast.BoolOp, _boolean),
     (ast.UnaryOp, _sign),

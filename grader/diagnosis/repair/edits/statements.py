@@ -163,6 +163,17 @@ def _unpacked(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         yield Change(*changed, "unpacked", "the order of these names", source.span(target))
 
 
+def _elements(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`zip((x, y), z)` as `zip((y, x), z)`"""
+    if isinstance(source.parents[node], (ast.Return, ast.Subscript)) or len(node.elts) > 4:
+        return
+    if all(isinstance(each, ast.Constant) for each in node.elts):
+        return
+    for one, other in itertools.combinations(node.elts, 2):
+        changed = source.exchanged(one, other)
+        yield Change(*changed, "unpacked", "the order of these values", source.span(node))
+
+
 def _condition(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """`if x` as `if not (x)`, and as `if True` unless it guards an error"""
     test, kind = source.code(node.test), "this condition, the other way round"
@@ -182,5 +193,6 @@ RULES = (
     (ast.Expr, _result_kept),
     (ast.Assign, _comma),
     (ast.Assign, _unpacked),
+    ((ast.Tuple, ast.List), _elements),
     ((ast.If, ast.While), _condition),
 )

@@ -28,6 +28,10 @@ REPAIRS = [
     ),
     ("return x.T @ y", "x.T", "return x.transpose(-2, -1) @ y"),
     ("return x @ y", "y", "return x @ y.transpose(-2, -1)"),
+    ("return x.mT @ (y)", "x.mT", "return x @ (y.mT)"),
+    ("return x @ y.transpose(a, b)", "y.transpose(a, b)", "return x.transpose(a, b) @ y"),
+    ("return torch.bmm(x.mT, y)", "x.mT", "return torch.bmm(x, y.mT)"),
+    ("return x.mT.matmul(y - a)", "x.mT", "return x.matmul((y - a).mT)"),
     ("return x * y", "x * y", "return x / y"),
     ("return x / y", "x / y", "return y / x"),
     ("return (x @ y) / a * 2", "* 2", "return ((x @ y) / a)"),
@@ -80,6 +84,7 @@ REPAIRS = [
     ("if x:\n        return None", "return None", "if x:\n        raise ValueError"),
     ("ValueError(x)\n    return x", "ValueError(x)", "raise ValueError(x)\n    return x"),
     ("a, b = x\n    return a - b", "a, b", "b, a = x\n    return a - b"),
+    ("return zip((a, b, c), x)", "(a, b, c)", "return zip((c, b, a), x)"),
     ("a, b, c = x.shape\n    return c", "a, b, c", "c, b, a = x.shape\n    return c"),
     ("return x.sum(dim=1) + y.sum(dim=1)", "x.sum(dim=1)", None),
 ]
