@@ -139,12 +139,12 @@ def _operand(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 def _other_operand(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """`x.mT @ y` as `x @ y.mT`, and `matmul(x.mT, y)` as `matmul(x, y.mT)`"""
-    if isinstance(node, ast.Call):
-        product = node.args if called(node) in _PRODUCTS else []
-        if is_method(node):
-            product = [node.func.value, *product]
-    else:
-        product = [node.left, node.right] if isinstance(node.op, ast.MatMult) else []
+    product: list[Any] = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        product = [node.left, node.right]
+    elif isinstance(node, ast.Call) and called(node) in _PRODUCTS:
+        of: Any = node.func
+        product = [of.value, *node.args] if is_method(node) else node.args
     if len(product) != 2:
         return
     for one, other in (product, product[::-1]):

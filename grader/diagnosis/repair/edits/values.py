@@ -111,6 +111,11 @@ def _letters(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
             yield from source.changed(node, new, "indices", kind)
     result = letters.strip()
     known = {each for each in before if each.isalpha()}
+    for at, letter in enumerate(before):
+        operand = before[:at].rpartition(",")[2] + before[at:].partition(",")[0]
+        for other in sorted(known - set(operand)) if letter in known else ():
+            new = repr(f"{before[:at]}{other}{before[at + 1 :]}->{letters}")
+            yield from source.changed(node, new, "indices", "a letter of an operand")
     for letter in sorted(known - set(result)):
         is_alone = before.count(letter) == 1  # hardly anybody sums up an axis of one operand here
         rule, kind = (

@@ -56,6 +56,7 @@ REPAIRS = [
     ("return e('ab->ba', x)", "'ab->ba'", "return e('ab->ab', x)"),
     ("return e('ab,bc->a', x)", "'ab,bc->a'", "return e('ab,bc->ac', x)"),
     ("return e('ab,cd->ad', x)", "'ab,cd->ad'", "return e('ab,bd->ad', x)"),
+    ("return e('ab, ac->ac', x)", "'ab, ac->ac'", "return e('ab, bc->ac', x)"),
     ("return e('ab,ab->a', x)", "'ab,ab->a'", "return e('ab,ba->a', x)"),
     ("return g(range(1, a + 1))", "range(1, a + 1)", "return g(range(a))"),
     ("return arange(a, b)", "arange(a, b)", "return arange(a, a + b)"),
