@@ -16,6 +16,7 @@ from grader.run.error_words import plain_words
 from grader.run.traceback_words import error_name, frames_told, marked
 from grader.types.text import safe
 
+_MISSING = re.compile(r"name '(\w+)' is not defined")
 _MESSAGE_CAP = 2000
 # What CUDA says of an error; a page of advice about the driver and the allocator follows.
 _OF_CUDA = re.compile(
@@ -120,6 +121,9 @@ def told(error: dict[str, Any]) -> str:
     frames = error.get("frames")
     if name == "NotImplementedError" and isinstance(frames, list) and len(frames) > 1:
         plain = ""  # an earlier stage's stub, which its own message names
+    module, missing = error.get("module"), _MISSING.match(message)
+    if isinstance(module, str) and module.isidentifier() and missing:
+        plain = f"{module}.py defines it: write `from {module} import {missing[1]}` at the top"
     if plain:
         first = first.partition(", but expected one of:\n")[0]  # of torch's signatures
     cause = error.get("cause")

@@ -52,6 +52,12 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
+    def defining(self, name: str) -> str:
+        """The module whose file defines a function or class of this name, "" if none does."""
+        wanted = re.compile(rf"^(?:def|class) {name}\b".encode(), re.MULTILINE)
+        files = [file for file, source in self._files.items() if wanted.search(source)]
+        return files[0].removesuffix(".py").replace("/", ".") if files else ""
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:

@@ -118,7 +118,7 @@ class StageServer:
         return reply
 
     def _cause(self, error: dict[str, Any]) -> dict[str, Any]:
-        """The failure of the cell that should have defined the name that an error misses."""
+        """What the name that an error misses needs: the failed cell, or the file to import."""
         missing = re.match(r"name '(\w+)' is not defined", error["message"])
         if missing and error["type"] == "NameError":
             name = missing[1]
@@ -128,6 +128,8 @@ class StageServer:
             for failure in reversed(self._failures):
                 if defines.search(failure["source"]):
                     return {"cause": {**failure, "source": ""}}
+            if self._loader is not None:
+                return {"module": self._loader.defining(name)}
         return {}
 
     def _load(self, header: dict[str, Any]) -> Frame:
