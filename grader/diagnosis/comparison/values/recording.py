@@ -291,9 +291,18 @@ def with_diagnoses(stage: StageResult, found: dict[str, Diagnosis]) -> StageResu
         value, symptom = found.get(check.id), check.diagnosis
         if value is None or symptom is None:
             return replace(check, diagnosis=symptom or value)
-        return replace(check, diagnosis=replace(symptom, text=f"{symptom.text} {value.text}"))
+        return replace(check, diagnosis=with_value(symptom, value))
 
     return replace(stage, checks=tuple(map(told, stage.checks)))
+
+
+def with_value(symptom: Diagnosis, value: Diagnosis) -> Diagnosis:
+    """A symptom and the first wrong value behind it; what both say of a tensor stands once."""
+    text = value.text
+    before, tensor, relation = text.rpartition(" your tensor ")
+    if tensor and symptom.text.endswith(f" {relation}"):
+        text = f"{before}{tensor}is wrong in the same way."
+    return replace(symptom, text=f"{symptom.text} {text}")
 
 
 def unexplained(stage: StageResult) -> list[str]:

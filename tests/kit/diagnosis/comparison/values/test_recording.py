@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from grader.diagnosis.comparison.values.recording import with_value
 from grader.engine import Engine, Request
 from grader.run.collecting import with_checks
 from grader.run.session import Checks
@@ -94,3 +95,12 @@ def test_a_value_may_ask_for_more_precision_than_its_dtype(interpreter: Interpre
     for name, (_, report) in graded(interpreter, stage, sources).items():
         texts = [check.diagnosis.text for check in report.stages[0].checks if check.diagnosis]
         assert any(text.startswith(expected[name]) for text in texts), texts
+
+
+def test_what_the_result_and_the_tensor_have_in_common_is_told_once() -> None:
+    symptom = Diagnosis("symptom:order", "Your result is in reverse order.")
+    value = "Your f gets a right, but not b. In f.py, line 2, your tensor is {}."
+    ways = ("in reverse order", "wrong in the same way"), ("cut short", "cut short")
+    for relation, told in ways:
+        found = with_value(symptom, Diagnosis("value:b", value.format(relation)))
+        assert found == replace(symptom, text=f"{symptom.text} {value.format(told)}")
