@@ -8,15 +8,15 @@ reveal it.
 from __future__ import annotations
 
 import difflib
-import importlib
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from grader.authoring.mutants.forks import Bounds, in_forks
 from grader.authoring.mutants.making import mutants_of
@@ -42,9 +42,8 @@ from grader.read.stubs import read_source
 from grader.run.facts import FINE, Case, CaseFact, Ending
 from grader.run.lanes import uninterrupted
 from grader.run.local_answers import LocalAnswers
-from grader.run.solutions import solution_at_hand
+from grader.run.solutions import at_hand, solution_at_hand
 from grader.run.under_check import StageUnderCheck
-from grader.run.worker.loader import Loader
 from grader.types.course import Course, Stage
 from grader.types.errors import close_to
 
@@ -298,23 +297,14 @@ class _Trials:
             yield job.among(self._find)
             return
 
-        def find(name: str) -> Any:
-            if broken is not None:
-                raise broken  # for each check that needs it
-            return getattr(module, name)
-
-        broken: BaseException | None = None
         sys.modules.pop(self._stage.slug, None)  # the solution's
-        loader = Loader({self._stage.file_name: job.source.encode()}, {})
-        loader.install()
-        try:
-            module = importlib.import_module(self._stage.slug)
-        except BaseException as error:  # noqa: BLE001 - a mutant may raise anything
-            broken = error
-        try:
+        files = {self._stage.file_name: job.source.encode()}
+        with ExitStack() as stack:
+            try:
+                find = stack.enter_context(at_hand(files, self._stage))
+            except BaseException as error:  # noqa: BLE001 - a mutant may raise anything
+                find = partial(_raise, error)  # for each check that needs it
             yield find
-        finally:
-            loader.remove()
 
     # The following methods evaluate the outcomes.
 
@@ -423,6 +413,10 @@ class _Trials:
                 if is_new and len(chosen) < enough:
                     chosen.append(id)
         return tuple(chosen)
+
+
+def _raise(error: BaseException, name: str) -> NoReturn:
+    raise error
 
 
 def _name(check: str) -> str:
