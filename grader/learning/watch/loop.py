@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -46,21 +46,6 @@ _PAGE = 10  # lines
 _COURSE_LOOK = 2.0  # seconds between two looks at whether the course has changed
 
 
-@dataclass(frozen=True)
-class Pressed:
-    """A key."""
-
-    key: str
-
-
-@dataclass(frozen=True)
-class _Saved:
-    seen: Seen
-
-
-_Event = Pressed | _Saved | Judged | Placed | Traced | Tried | Failed
-
-
 class Watch:
     """One learner's watch over their files, from `run` until q or Ctrl-C.
 
@@ -80,21 +65,24 @@ class Watch:
         show: Callable[[Watching], None],
         edit: Callable[[Path, int], str],
     ) -> None:
-        self._events: SimpleQueue[_Event] = SimpleQueue()
-        self._judge = Judge(workspace, device, seed, self._events.put)
+        # What to do next, in the thread that runs us.
+        self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._judge = Judge(
+            workspace, device, seed, lambda news: self._events.put(partial(self._learn, news))
+        )
         self._workspace = workspace
         self._kept = Kept(workspace.root, workspace.course, device)
         self._show = show
         self._edit = edit
         self._asked = stage
         self._began = self._looked = time.perf_counter()
-        self._moves_on = False
+        self._is_over = self._moves_on = False
         self._verdicts: dict[Stage, tuple[str, Judged]] = {}  # with the digests of their texts
         self._traced: dict[Stage, TraceShown] = {}
 
     def press(self, key: str) -> None:
         """A key was pressed."""
-        self._events.put(Pressed(key))
+        self._events.put(partial(self._pressed, key))
 
     def run(self) -> Watching:
         """Grade every save until q is pressed; returns the last state. Raises KitError."""
@@ -122,7 +110,7 @@ class Watch:
 
     def _follow_files(self, before: Seen, stop: threading.Event) -> None:
         for seen in changes(self._workspace.exercises, before, stop):
-            self._events.put(_Saved(seen))
+            self._events.put(partial(self._saved, seen))
 
     def _look(self, seen: Seen) -> None:
         """Take the contents of the learner's folder as the current text."""
@@ -140,27 +128,26 @@ class Watch:
     def _step(self) -> bool:
         """Wait for one event and handle it; returns whether to continue."""
         try:
-            event = self._events.get(timeout=_TICK)
+            handle = self._events.get(timeout=_TICK)
         except Empty:
-            self._waited()
-            return True
-        if isinstance(event, Pressed):
-            return self._pressed(event.key)
-        if isinstance(event, _Saved):
-            self._saved(event.seen)
-        elif isinstance(event, Failed):
-            raise event.error
-        elif event.job == self._judge.latest:
-            if isinstance(event, Placed):
-                self._placed(event)
-            elif isinstance(event, Traced):
-                self._show_trace(event)
-            elif isinstance(event, Tried):
-                if event.stage == self._state.stage:
-                    self._state = replace(self._state, trials=event.trials)
-            else:
-                self._judged(event)
-        return True
+            handle = self._waited
+        handle()
+        return not self._is_over
+
+    def _learn(self, news: Judged | Placed | Traced | Tried | Failed) -> None:
+        """Take what the engine found, unless there is a newer job."""
+        if isinstance(news, Failed):
+            raise news.error
+        if news.job != self._judge.latest:
+            return
+        if isinstance(news, Placed):
+            self._placed(news)
+        elif isinstance(news, Traced):
+            self._show_trace(news)
+        elif isinstance(news, Judged):
+            self._judged(news)
+        elif news.stage == self._state.stage:
+            self._state = replace(self._state, trials=news.trials)
 
     def _waited(self) -> None:
         """Handle a moment without events. Raises KitError if the course has changed."""
@@ -307,11 +294,11 @@ class Watch:
             "t": (TraceShown, self._example),
         }
 
-    def _pressed(self, key: str) -> bool:
+    def _pressed(self, key: str) -> None:
         state = self._state
         if key in ("q", "Q"):
-            return False
-        if key == ESCAPE:
+            self._is_over = True
+        elif key == ESCAPE:
             self._state = state.showing(None)
         elif key == "h":
             self._state = self._hinted()
@@ -329,7 +316,6 @@ class Watch:
         else:
             step = {UP: -1, "k": -1, DOWN: 1, "j": 1, PAGE_UP: -_PAGE, PAGE_DOWN: _PAGE, " ": _PAGE}
             self._state = replace(state, scroll=max(0, state.scroll + step.get(key, 0)))
-        return True
 
     def _hinted(self) -> Watching:
         state, stage = self._state, self._state.stage
