@@ -20,7 +20,7 @@ from grader.read.stubs import read_stub
 from grader.run.budget import Budget, Spent
 from grader.run.device import interpreter_on
 from grader.run.facts import StageFacts
-from grader.run.lanes import LaneLost, can_fork, in_lanes
+from grader.run.lanes import LaneLost, Work, can_fork, in_lanes
 from grader.run.reader import Reader
 from grader.run.sources import to_move
 from grader.run.stopping import first_interrupt
@@ -493,7 +493,7 @@ class _Grading:
         left = list(stages)
         count = min(self._lanes, len(stages))
         for slug, done in in_lanes(
-            count, [s.slug for s in jobs], lambda: _StageWork(self, next(numbers)), farewell=0
+            count, [s.slug for s in jobs], lambda: self._forked(next(numbers)), farewell=0
         ):
             if isinstance(done, LaneLost):
                 found[slug] = self._result(self._course.stage(slug))
@@ -505,6 +505,20 @@ class _Grading:
                     self.unnamed[slug] = unnamed
             while left and left[0].slug in found:
                 yield found[left.pop(0).slug]
+
+    def _forked(self, number: int) -> Work[str, tuple[StageResult, StageFacts | None]]:
+        """What judges a stage in a forked process, which has a `number` from 1."""
+        forked = copy.copy(self)
+        runs = forked._runs = self._runs.forked(number)
+
+        def judged(slug: str) -> tuple[StageResult, StageFacts | None]:
+            """The verdict on a stage, and its facts if it fails and the mistake has no name."""
+            stage = self._course.stage(slug)
+            result = forked._result(stage)
+            runs.forget_exchanges(stage)
+            return result, forked.unnamed.get(slug)
+
+        return judged, runs.interpreter.close
 
     def _result(self, stage: Stage) -> StageResult:
         runs, submission = self._runs, self._request.submission
@@ -528,22 +542,3 @@ class _Grading:
         if fails and is_own and result.causes and not result.causes[0].show.is_named:
             self.unnamed[stage.slug] = facts.without_exchanges()
         return result
-
-
-class _StageWork:
-    """Judges stages of a submission in a forked process, which has a `number` from 1."""
-
-    def __init__(self, grading: _Grading, number: int) -> None:
-        self._grading = copy.copy(grading)
-        self._runs = self._grading._runs = grading._runs.forked(number)
-
-    def __call__(self, slug: str) -> tuple[StageResult, StageFacts | None]:
-        """The verdict on a stage, and its facts if it fails and the mistake has no name."""
-        stage = self._grading._course.stage(slug)
-        result = self._grading._result(stage)
-        self._runs.forget_exchanges(stage)
-        return result, self._grading.unnamed.get(slug)
-
-    def close(self) -> None:
-        """Close what only this process uses."""
-        self._runs.interpreter.close()

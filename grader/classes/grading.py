@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import platform
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from grader.classes.unlocked import way_out
 from grader.engine import Engine, Request, with_engine
-from grader.run.lanes import LaneLost, can_fork, give_back_memory, in_lanes
+from grader.run.lanes import LaneLost, Work, can_fork, give_back_memory, in_lanes
 from grader.run.solutions import solution_files
 from grader.types.course import Course, Stage
 from grader.types.errors import KitError
@@ -106,7 +107,7 @@ def all_graded(
     expect_sound(engine, stages, seed)
     engine.rehearse(stages, seed)
     if lanes == 1 or not can_fork(engine.device):
-        one = LaneWork(engine, (), seed, work)
+        one, _ = lane_work(engine, (), seed, work)
         for job in jobs:
             try:
                 alone: Result | LaneLost = one(job)
@@ -119,7 +120,7 @@ def all_graded(
     lost: list[Job] = []
     for count, some, once_more in ((lanes, jobs, False), (2, lost, True)):
         for job, result in in_lanes(
-            count, some, lambda: LaneWork(engine.forked(), stages[:1], seed, work)
+            count, some, lambda: lane_work(engine.forked(), stages[:1], seed, work)
         ):
             known = _lost(result) if isinstance(result, Exception) else result
             if isinstance(known, LaneLost) and not once_more:
@@ -137,35 +138,24 @@ def _lost(error: Exception) -> LaneLost:
     return LaneLost(f"the kit failed on it: {type(error).__name__}: {error}"[:300])
 
 
-class LaneWork(Generic[Job, Result]):
-    """One job after the other, with the engine of one process."""
+def lane_work(
+    engine: Engine,
+    probed: Sequence[Stage],
+    seed: int,
+    work: Callable[[Engine], Callable[[Job], Result]],
+) -> Work[Job, Result]:
+    """One job after the other, with the engine of one process, which first has to be sound."""
+    do, numbers, unproven = work(engine), itertools.count(1), [*probed]
 
-    def __init__(
-        self,
-        engine: Engine,
-        probed: Sequence[Stage],
-        seed: int,
-        work: Callable[[Engine], Callable[[Job], Result]],
-    ) -> None:
-        self._engine = engine
-        self._probed = probed
-        self._seed = seed
-        self._work = work(engine)
-        self._done = 0
-
-    def __call__(self, job: Job) -> Result:
-        """The result of one job."""
-        if self._probed:
-            expect_sound(self._engine, self._probed, self._seed)
-            self._probed = ()
-        done = self._work(job)
-        self._engine.interpreter.prepare()
-        self._done += 1
-        if self._done % _COLLECTED == 0:
+    def one(job: Job) -> Result:
+        if unproven:
+            expect_sound(engine, unproven, seed)
+            unproven.clear()
+        done = do(job)
+        engine.interpreter.prepare()
+        if next(numbers) % _COLLECTED == 0:
             gc.collect()  # a few objects may hold large tensors; Python itself would collect late
         give_back_memory()
         return done
 
-    def close(self) -> None:
-        """Close what only this process uses."""
-        self._engine.interpreter.close()
+    return one, engine.interpreter.close

@@ -17,26 +17,16 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import RawArray
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-_Asked = TypeVar("_Asked", contravariant=True)
-_Given = TypeVar("_Given", covariant=True)
+# What does one job after the other in a forked process, and what releases here all that it holds.
+Work = tuple[Callable[[Job], Result], Callable[[], None]]
 
 _FAREWELL = 2.0  # seconds
 _PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 _MOST = 1000  # jobs of one process: Python does not return the memory of a thousand jobs
-
-
-class Work(Protocol[_Asked, _Given]):
-    """Does one job after the other in a forked process; `close` releases what it holds."""
-
-    def __call__(self, job: _Asked, /) -> _Given:
-        """The result of one job."""
-
-    def close(self) -> None:
-        """Release everything: there are no more jobs."""
 
 
 def can_fork(device: str) -> bool:
@@ -158,11 +148,11 @@ class _Lane(Generic[Job]):
     ) -> None:
         self.done = 0
         self._farewell = farewell
-        self._work = work
+        do, self._release = work
         self.connection, theirs = multiprocessing.Pipe()
         fork = multiprocessing.get_context("fork")
         inherited = [self.connection, *others]
-        self._process = fork.Process(target=_serve, args=(theirs, inherited, work), daemon=True)
+        self._process = fork.Process(target=_serve, args=(theirs, inherited, do), daemon=True)
         with uninterrupted():
             self._process.start()
         theirs.close()
@@ -183,7 +173,7 @@ class _Lane(Generic[Job]):
     def end(self) -> int | None:
         """End the process; returns its exit code."""
         self.connection.close()
-        self._work.close()
+        self._release()
         self._process.join(self._farewell)
         if self._process.is_alive():
             self._process.kill()
@@ -191,7 +181,9 @@ class _Lane(Generic[Job]):
         return self._process.exitcode
 
 
-def _serve(connection: Connection, others: Sequence[Connection], work: Work[Any, Any]) -> None:
+def _serve(
+    connection: Connection, others: Sequence[Connection], do: Callable[[Any], object]
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this one
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # If the parent is killed, this process must not wait for the end of its job.
@@ -202,7 +194,7 @@ def _serve(connection: Connection, others: Sequence[Connection], work: Work[Any,
         while True:
             job = connection.recv()
             try:
-                result = work(job)
+                result = do(job)
             except Exception as error:  # noqa: BLE001 - the parent raises it
                 result = error
             connection.send(result)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from grader.authoring.mutants.types import Fate
-from grader.run.lanes import LaneLost, in_lanes
+from grader.run.lanes import LaneLost, Work, in_lanes
 
 Job = TypeVar("Job")
 
@@ -50,8 +50,8 @@ def in_forks(
     if threading.active_count() != 1:
         raise RuntimeError("a process with several threads cannot be forked safely")
 
-    def fork() -> _Fork:
-        return _Fork(lambda number: work(jobs[number]), bounds)
+    def fork() -> Work[int, Any]:
+        return _Fork(lambda number: work(jobs[number]), bounds), lambda: None
 
     # Numbers are sent, because no job can be: its fork has them all.
     with closing(in_lanes(lanes, range(len(jobs)), fork, most=most, farewell=0)) as done:
@@ -102,6 +102,3 @@ class _Fork:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)
         signal.setitimer(signal.ITIMER_REAL, seconds * _WALL)
-
-    def close(self) -> None:
-        """Nothing to close."""

@@ -24,7 +24,7 @@ from grader.authoring.verify.memory import Memory, base_of
 from grader.authoring.verify.proving import StageProving, read_mistakes
 from grader.authoring.verify.runs import CheckRuns, Seeds, import_fault, import_libraries
 from grader.authoring.verify.types import CourseProof, Progress
-from grader.run.lanes import LaneLost, can_fork, in_lanes
+from grader.run.lanes import LaneLost, Work, can_fork, in_lanes
 from grader.run.workers import Interpreter
 from grader.types.course import Course, Stage
 from grader.types.errors import CourseError
@@ -122,7 +122,12 @@ class Prover:
         # What takes longest first: learners' tests, then many points.
         jobs = sorted(drafts, key=lambda d: (not d.stage.fixture, -d.stage.points))
         count = min(self._lanes, len(jobs))
-        done = in_lanes(count, jobs, lambda: _Lane(proven, self._interpreter.copy()))
+
+        def prepare() -> Work[Draft, Draft]:
+            interpreter = self._interpreter.copy()
+            return lambda d: proven(d, interpreter, lambda *step: None), interpreter.close
+
+        done = in_lanes(count, jobs, prepare)
         progress("stages", 0, len(jobs))
         with closing(done):
             for number, (draft, result) in enumerate(done, 1):
@@ -134,20 +139,6 @@ class Prover:
                     raise result
                 else:
                     yield result
-
-
-@dataclass(frozen=True)
-class _Lane:
-    """Proves stages in a forked process."""
-
-    proven: Proven
-    interpreter: Interpreter
-
-    def __call__(self, draft: Draft) -> Draft:
-        return self.proven(draft, self.interpreter, lambda slug, done, total: None)
-
-    def close(self) -> None:
-        self.interpreter.close()
 
 
 def _solution_faults(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from grader.classes.folder.ledger import Ledger
 from grader.classes.folder.types import LedgerEntry, Version
-from grader.classes.grading import LaneWork
+from grader.classes.grading import lane_work
 from grader.classes.report.reasons import Reason, first_reason
 from grader.classes.report.types import Unexplained
 from grader.engine import Engine, Request
@@ -57,7 +57,7 @@ def look_for_examples(engine: Engine, ledger: Ledger, course: Course, version: V
     def looked(lane: Engine) -> Callable[[str], str]:
         return lambda key: _example(lane.with_place(wanted[key], lane.grade(wanted[key])))
 
-    for key, example in in_lanes(1, wanted, lambda: LaneWork(engine.forked(), (), 0, looked)):
+    for key, example in in_lanes(1, wanted, lambda: lane_work(engine.forked(), (), 0, looked)):
         ledger.note(key, example if isinstance(example, str) else "")
 
 

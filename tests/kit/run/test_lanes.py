@@ -6,39 +6,31 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from grader.run.lanes import LaneLost, SharedSeconds, can_fork, in_lanes
+from grader.run.lanes import LaneLost, SharedSeconds, Work, can_fork, in_lanes
 from tests.kit.support.processes import alive, until
 
 pytestmark = pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 
 
-@dataclass
-class Work:
+def doing(
+    do: Callable[[int], object], close: Callable[[], None] = lambda: None
+) -> Callable[[], Work[int, tuple[object, int]]]:
     """What is done with a number, and who did it."""
-
-    do: Callable[[int], object]
-    closed: list[int] = field(default_factory=list)
-
-    def __call__(self, job: int) -> tuple[object, int]:
-        return self.do(job), os.getpid()
-
-    def close(self) -> None:
-        self.closed.append(1)
+    return lambda: (lambda job: (do(job), os.getpid()), close)
 
 
 def done(
     count: int, jobs: range, do: Callable[[int], object]
 ) -> dict[int, tuple[object, int] | Exception]:
-    return dict(in_lanes(count, jobs, lambda: Work(do)))
+    return dict(in_lanes(count, jobs, doing(do)))
 
 
 def test_every_job_is_done_once_in_other_processes() -> None:
-    results = list(in_lanes(3, range(20), lambda: Work(lambda job: job * job)))
+    results = list(in_lanes(3, range(20), doing(lambda job: job * job)))
     assert sorted(job for job, _ in results) == list(range(20))
     for job, result in results:
         assert not isinstance(result, Exception)
@@ -70,24 +62,19 @@ def test_fewer_jobs_than_lanes() -> None:
 
 
 def test_after_so_many_jobs_another_process_takes_over_and_all_are_closed_here() -> None:
-    made: list[Work] = []
-
-    def prepare() -> Work:
-        made.append(Work(lambda job: job))
-        return made[-1]
-
+    closed: list[int] = []
+    prepare = doing(lambda job: job, lambda: closed.append(1))
     results = dict(in_lanes(2, range(20), prepare, most=3))
     assert set(results) == set(range(20))
-    assert {len(work.closed) for work in made} == {1}
     by_process: dict[int, int] = {}
     for result in results.values():
         assert isinstance(result, tuple)
         by_process[result[1]] = by_process.get(result[1], 0) + 1
-    assert max(by_process.values()) == 3 and len(by_process) == len(made)
+    assert max(by_process.values()) == 3 and len(by_process) == len(closed)
     assert multiprocessing.active_children() == []
-    made.clear()
+    closed.clear()
     list(in_lanes(2, range(5), prepare))
-    assert [work.closed for work in made] == [[1], [1]]
+    assert closed == [1, 1]
 
 
 def test_an_exception_is_the_jobs_end_and_no_others() -> None:
@@ -115,7 +102,7 @@ def test_a_process_that_is_killed_costs_its_job_alone() -> None:
 
 
 def test_given_up_nothing_is_left() -> None:
-    results = in_lanes(2, range(100), lambda: Work(lambda job: time.sleep(job and 60)))
+    results = in_lanes(2, range(100), doing(lambda job: time.sleep(job and 60)))
     next(results)
     start = time.monotonic()
     results.close()  # type: ignore[attr-defined]
@@ -136,12 +123,10 @@ def test_they_end_when_the_parent_is_killed(tmp_path: Path) -> None:
 import os, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 from grader.run.lanes import in_lanes
-class Work:
-    def __call__(self, job):
-        open(os.path.join({str(tmp_path)!r}, str(os.getpid())), "w").close()
-        time.sleep(0.5)
-    def close(self): pass
-for _ in in_lanes(2, range(1000), Work): pass
+def work(job):
+    open(os.path.join({str(tmp_path)!r}, str(os.getpid())), "w").close()
+    time.sleep(0.5)
+for _ in in_lanes(2, range(1000), lambda: (work, lambda: None)): pass
 """
     import subprocess
 
