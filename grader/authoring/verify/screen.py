@@ -82,7 +82,7 @@ def _stage(page: Page, stage: StageProof) -> Iterator[Text]:
     if stage.tolerances:
         yield Text()
         yield from page.sentence(f"{stage.slug}: tolerances", _HEAD)
-        titles = ("check", "tolerance", "right", "nearest wrong")
+        titles = ("check", "rtol / atol", "right", "nearest wrong")
         rows = [_tolerance(stage, each) for each in stage.tolerances]
         yield from _table(page, titles, (25, 16, 7, 28), rows)
 
@@ -95,7 +95,8 @@ def _mistake(stage: StageProof, mistake: MisconceptionProof) -> tuple[str, ...]:
 def _tolerance(stage: StageProof, proof: ToleranceProof) -> tuple[str, ...]:
     check = proof.check.removeprefix(f"{stage.slug}.")
     wrong = "-" if proof.wrong is None else f"{_times(proof.wrong)} {proof.nearest}"
-    return check, proof.tolerance, _percent(proof.right), wrong
+    tolerance = proof.tolerance.removeprefix("rtol=").replace(", atol=", " / ")
+    return check, tolerance, _percent(proof.right), wrong
 
 
 def _percent(share: float) -> str:

@@ -986,6 +986,12 @@ def test_outside_of_all_courses_an_authors_command_says_which_one_it_takes(
     assert f"so this takes the one in {course.root}; to take" in say(*words.split())[2]
 
 
+def test_a_tolerance_fits_in_its_column(course: Course, say: Say) -> None:
+    shown = say("verify", "moving_average", "--course", str(course.root))[1]
+    [row] = [line for line in shown.splitlines() if "1e-09" in line]
+    assert row.split()[:4] == ["values", "1e-09", "/", "1e-10"]
+
+
 def test_plain_and_json_say_the_same(course: Course, say: Say) -> None:
     words = ("verify", "roughness", "--course", str(course.root))
     code, shown, _ = say(*words, "--plain")
