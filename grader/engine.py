@@ -50,6 +50,7 @@ PLACE_SECONDS = 1.0  # that are spent on the place of a mistake when the verdict
 _PATIENCE = 3.0  # times these seconds, at most, if other work keeps the machine busy
 VALUE_SECONDS = 1.5  # that are spent on first wrong values; usually a third of this is enough
 _VALUES_FIRST = 2  # checks whose first wrong values say where to look for the place
+_ANOTHER = "The notebook has nothing that the course asks for: is it the right one?"
 _STUB_BELOW = "The stub stands below your code and replaces it: move your code there."
 _NO_PLACE = "{slug}: looked for one small fix for {seconds:g} s and found none"
 
@@ -238,6 +239,10 @@ class Engine:
         for each in results:
             if why := each.why_not_started:
                 notes.append(why if each.slug in why else f"{each.slug}: {why}")
+        submission = request.submission
+        is_ours = any(is_begun(submission, stage, "") for stage in self.course.stages)
+        if submission.cells and not is_ours:
+            notes.append(_ANOTHER)
         if self.interpreter.missing_layers:
             notes.append(UNLOCKED + ", ".join(self.interpreter.missing_layers))
         report = judge(self.course, request.submission.name, self.device, results, notes)

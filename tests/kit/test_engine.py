@@ -420,6 +420,15 @@ def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_cod
         assert (f"split_heads: {replaces}" in report.notes) is told
 
 
+@pytest.mark.parametrize(
+    "cell, is_another", [("def relu(x): return x", True), ("split_heads", False)]
+)
+def test_a_notebook_of_another_course_is_said_to_be_one(cell: str, is_another: bool) -> None:
+    stage = COURSE.stage("split_heads")
+    report = grade(COURSE, Request(Submission("nb", {}, cells=(cell,)), (stage,), seed=11))
+    assert any("is it the right one?" in note for note in report.notes) is is_another
+
+
 def test_who_writes_in_another_file_than_the_stages_is_told_where_it_belongs() -> None:
     stage = COURSE.stage("split_heads")
     stub = stage.exercise_file.read_bytes()

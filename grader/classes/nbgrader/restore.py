@@ -91,7 +91,7 @@ def _cells(data: bytes) -> tuple[list[dict[str, Any]], list[str]]:
     try:
         cells = notebook_cells(data)
     except SubmissionFileError as error:
-        return [], [f"The file {error if data.strip() else 'is empty'}."]
+        return [], [f"The file {error}."]
     usable = [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") in _KINDS]
     lost = len(cells) - len(usable)
     notes = [f"{lost} of its {len(cells)} cells cannot be read."] if lost else []
