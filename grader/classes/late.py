@@ -15,10 +15,11 @@ _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 
 @dataclass(frozen=True)
 class Late:
-    """A submission `seconds` after its deadline, which costs a `share` of the points it earned."""
+    """A submission `seconds` after `due`, which costs a `share` of the points that it earned."""
 
     seconds: float
     share: float
+    due: datetime
 
     def penalty(self, points: float) -> float:
         """How many of these points it costs, to two decimals."""
@@ -61,7 +62,7 @@ def lateness(
         return None
     until = max(moment.astimezone(timezone.utc) for moment in (first, *extended))
     seconds = (submitted.astimezone(timezone.utc) - until).total_seconds()
-    return Late(seconds, _share(assignment.late, seconds)) if seconds > 0 else None
+    return Late(seconds, _share(assignment.late, seconds), until) if seconds > 0 else None
 
 
 def zoned(moment: datetime | None) -> datetime | None:

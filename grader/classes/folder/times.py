@@ -31,9 +31,13 @@ _NUMBERED = re.compile(r"(?:.*_|Participant )(\d+)", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Times:
-    """When each student submitted, in UTC, by the name or by a platform's number."""
+    """When each student submitted, in UTC, by the name or by a platform's number.
+
+    `written` is what the table calls them.
+    """
 
     by_name: Mapping[str, datetime]
+    written: Mapping[str, str]
 
     def of(self, student: str) -> datetime | None:
         """When this student submitted; None if the table does not say it."""
@@ -42,7 +46,7 @@ class Times:
     def others(self, students: Iterable[str]) -> list[str]:
         """A sentence that names the first few students of the table who are none of these."""
         known = {key for student in students for key in _keys(student)}
-        names = sorted(name for name in self.by_name if name not in known)
+        names = sorted(name for key, name in self.written.items() if key not in known)
         named = listed(list(map(safe_line, names)), most=_NAMED)
         return [f"The table of times has students who are not here: {named}."] if named else []
 
@@ -66,13 +70,15 @@ def read_times(file: Path, zone: tzinfo | None, assignment: str) -> Times:
     if len(names) > 1 and assignment not in names:
         raise KitError(f"{file}: has several assignments, and none is '{assignment}'")
     found: dict[str, datetime] = {}
+    written: dict[str, str] = {}
     for row, record in zip(rows[1:], records, strict=True):
         name, text = cell_text(record.get(student, "")), record.get(time, "")
         is_other = len(names) > 1 and record.get("assignment") != assignment
         if name and text.strip("-") and not is_other:
             key, moment = next(_keys(name)), _moment(text, there, f"{file}:{row.line}")
             found[key] = max(moment, found.get(key, moment))
-    return Times(found)
+            written[key] = name.strip()
+    return Times(found, written)
 
 
 def _keys(student: str) -> Iterator[str]:

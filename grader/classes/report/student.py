@@ -122,6 +122,8 @@ def _facts(person: Person, more: Mapping[str, str]) -> Iterator[str]:
         if entry.record.submitted is not None:
             submitted = entry.record.submitted.isoformat(timespec="seconds")
             facts["Submitted"] = text(moment(submitted))
+        if person.late is not None:
+            facts["Due"] = text(moment(person.late.due.isoformat(timespec="seconds")))
         where = f", on {text(entry.device)}, in {entry.seconds:.2f} s" if entry.device else ""
         facts |= {
             "Graded": text(moment(entry.when)) + where,

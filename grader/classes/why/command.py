@@ -110,7 +110,7 @@ def decide(args: argparse.Namespace, course: Course) -> int:
                 assignment.stages,
                 args.device,
                 lambda engine: decided(
-                    engine, ledger, version, assignment.stages, requests, at_once, advance
+                    engine, ledger, version, assignment, requests, at_once, advance
                 ),
                 unlocked=args.unlocked,
             )

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
-from unicodedata import normalize
+from unicodedata import combining, normalize
 
+from grader.classes.folder.counted import late_of
 from grader.classes.folder.csv_files import parse_table, read_text
 from grader.classes.folder.ledger import Ledger
 from grader.classes.folder.tables import cell_text, csv_cell
@@ -21,7 +22,7 @@ from grader.engine import Engine, Request
 from grader.read.course_file import find_stage
 from grader.run.lanes import LaneLost
 from grader.show.screen import amount
-from grader.types.course import Course, Stage
+from grader.types.course import Assignment, Course, Stage
 from grader.types.errors import KitError, close_to
 from grader.types.report import Report, StageResult, Status
 from grader.types.text import headline
@@ -110,18 +111,23 @@ def graded_stages(course: Course, entry: LedgerEntry, word: str | None) -> list[
 
 def close_name(name: str, known: Iterable[str]) -> str:
     """Advice on a student's name that is not in the ledger."""
-    folded = {each.casefold(): each for each in known}
-    word = name.casefold().strip()
+    folded = {_plain(each): each for each in known}
+    word = _plain(name).strip()
     close = [key for key in folded if word and word in key]
     close = [word] if word in folded else close or get_close_matches(word, folded, n=1)
     return f"did you mean '{folded[close[0]]}'?" if close else "scores.csv lists all students"
+
+
+def _plain(name: str) -> str:
+    """A name in small letters without accents."""
+    return "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
 
 
 def decided(
     engine: Engine,
     ledger: Ledger,
     version: Version,
-    stages: Sequence[Stage],
+    assignment: Assignment,
     requests: Sequence[Asked],
     lanes: int,
     advance: Callable[[], None],
@@ -129,8 +135,8 @@ def decided(
     """A decision on each request; every run uses the verdict's own seed and reruns everything.
 
     However often a student asks for the same stages, they run once.
-    Nothing in the ledger changes. Raises KitError if the course's solutions do not pass in these
-    `stages`.
+    Nothing in the ledger changes. Raises KitError if the course's solutions do not pass in the
+    stages of the `assignment`.
     """
     found = [_looked_up(engine.course, ledger, asked) for asked in requests]
     wanted = {(job.entry.student, job.stages): job for job in found if isinstance(job, _Job)}
@@ -141,12 +147,13 @@ def decided(
     def work(lane: Engine) -> Callable[[_Job], Report]:
         return lambda job: lane.grade(_request(ledger, job))
 
+    stages = assignment.stages
     with closing(all_graded(engine, wanted.values(), lanes, stages, 0, work)) as graded:
         for job, result in graded:
             runs[job.entry.student, job.stages] = result
             advance()
     return [
-        _compared(asked, job.entry, runs[job.entry.student, job.stages], version)
+        _compared(asked, job.entry, runs[job.entry.student, job.stages], version, assignment)
         if isinstance(job, _Job)
         else job
         for asked, job in zip(requests, found, strict=True)
@@ -206,7 +213,11 @@ def _expect_check(report: Report, stages: Sequence[Stage], word: str) -> None:
 
 
 def _compared(
-    asked: Asked, entry: LedgerEntry, now: Report | LaneLost, version: Version
+    asked: Asked,
+    entry: LedgerEntry,
+    now: Report | LaneLost,
+    version: Version,
+    assignment: Assignment,
 ) -> Decision:
     """The decision by what the run just now gave, beside the verdict in the ledger."""
     if isinstance(now, LaneLost):
@@ -217,6 +228,9 @@ def _compared(
     before = [stage for stage in entry.report.stages if stage.slug in slugs]
     points = sum(stage.score for stage in before)
     reasons = [*(_reason(stage, asked.stage) for stage in now.stages), *entry.record.notes]
+    late = late_of(assignment, entry)
+    if late is not None:
+        reasons.append(f"The submission came {late.words}")
     verdict = Verdict.STANDS
     if entry.version != version:
         same = [s.score for s in before] == [s.score for s in now.stages]

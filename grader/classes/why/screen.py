@@ -9,6 +9,7 @@ from rich.text import Text
 from grader.classes.folder.counted import all_points
 from grader.classes.folder.types import LedgerEntry
 from grader.classes.late import Late
+from grader.classes.report.student import moment
 from grader.classes.why.answer import PRESENT, Answer, Failure
 from grader.classes.why.changes import outcomes, with_changes
 from grader.classes.why.requests import Decision, Verdict
@@ -35,7 +36,7 @@ def history(
         engine = f"engine {entry.version.engine[:_DIGEST]}"
         version = entry.report.version if entry.report is not None else ""
         course = f"version {version}, " if version else ""
-        line = f"{entry.when}: {points}, seed {entry.seed}, {course}{engine}"
+        line = f"{moment(entry.when)}: {points}, seed {entry.seed}, {course}{engine}"
         yield from page.wrap(page.word(line), MARGIN + 2)
         for note in (*lines, *entry.record.notes):
             yield from page.wrap(page.word(note), MARGIN + 4)

@@ -65,7 +65,7 @@ def test_only_what_nbgrader_collected_tells_its_own_time_and_a_table_tells_any(
     found, _ = read_students(submitted, ASSIGNMENT)
     assert [one.submitted for one in found] == [when, when]
     assert read_student(found[0], ASSIGNMENT)[0].submitted == when
-    later = Times({"ann": when + timedelta(days=1)})
+    later = Times({"ann": when + timedelta(days=1)}, {})
     found, _ = read_students(submitted, ASSIGNMENT, later)
     assert [one.submitted for one in found] == [when + timedelta(days=1), when]
 

@@ -56,11 +56,11 @@ def test_of_several_assignments_only_its_own_times_count(tmp_path: Path) -> None
 
 
 def test_who_is_in_the_table_and_not_in_the_class_is_named(tmp_path: Path) -> None:
-    rows = "".join(f"{name},2026-07-01T00:00Z\n" for name in ("Ada", "zed", "Participant 7"))
+    rows = "".join(f"{name},2026-07-01T00:00Z\n" for name in ("Ada", "Zed", "Participant 7"))
     found = times(tmp_path, f"student,submitted\n{rows}")
     assert found.others(["ADA", "Zed", "Bob_7"]) == []
     (said,) = found.others(["ADA"])
-    assert said == "The table of times has students who are not here: _7 and zed."
+    assert said == "The table of times has students who are not here: Participant 7 and Zed."
     rows = "".join(f"{n}\n,2026-07-01T00:00Z\n" for n in range(8))
     (said,) = times(tmp_path, f"student,submitted\n{rows}".replace("\n,", ",")).others([])
     assert said.endswith("here: 0, 1, 2, 3, 4 and 3 more.")

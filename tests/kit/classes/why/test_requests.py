@@ -55,10 +55,11 @@ def test_what_is_no_table_of_requests_is_refused(tmp_path: Path, data: bytes, sa
         ("ADA", "did you mean 'Ada'?"),
         (" ada", "did you mean 'Ada'?"),
         ("lovelace", "did you mean 'Ada Lovelace'?"),
+        ("Chloe", "did you mean 'Chlo\u00e9 Dupr\u00e9'?"),
         ("bop", "did you mean 'bob'?"),
         ("zed", "scores.csv lists all students"),
         ("", "scores.csv lists all students"),
     ],
 )
 def test_advice_on_a_name_that_nobody_has(name: str, advice: str) -> None:
-    assert close_name(name, ["Ada Lovelace", "Ada", "bob"]) == advice
+    assert close_name(name, ["Ada Lovelace", "Ada", "bob", "Chlo\u00e9 Dupr\u00e9"]) == advice
