@@ -123,7 +123,7 @@ def regrade(args: argparse.Namespace, course: Course) -> int:
             return 0
         if found and not (args.yes or _agreed()):
             ledger.forget_proposed()
-            print("Nothing changed: the results are as before.")
+            print("Not accepted: the results stay as they were.")
             return 1
         ledger.accept()
         keep_limit(args, ledger)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grader.classes.folder.counted import all_points
 from grader.classes.folder.types import LedgerEntry, VerdictChange
 from grader.show.screen import amount, count
-from grader.types.report import CheckResult, Report, StageResult
+from grader.types.report import REFUSED, CheckResult, Report, StageResult
 from grader.types.text import listed
 
 _NO_REASON = (
@@ -38,7 +38,7 @@ class StageChange:
         for word, checks in (
             ("gained", self.gained),
             ("lost", self.lost),
-            ("other points for", self.other),
+            ("worth other points now:", self.other),
         ):
             if checks:
                 parts.append(f"{word} {', '.join(map(self._short, checks))}")
@@ -72,7 +72,8 @@ def stage_changes(change: VerdictChange) -> Iterator[StageChange]:
         kept = {name for name in now if now[name] and scores.get(name)}
         gained = [n for n in now if n not in kept and now[n] > scores.get(n, 0)]
         lost = [n for n in scores if n not in kept and scores[n] > now.get(n, 0)]
-        other = [c for n, c in has.items() if n in had and c.max_score != had[n].max_score]
+        both = [name for name in has if name in had and name != f"{stage.slug}.{REFUSED}"]
+        other = [has[name] for name in both if has[name].max_score != had[name].max_score]
         if gained or lost or other:
             yield StageChange(
                 stage.slug,

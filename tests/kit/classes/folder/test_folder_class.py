@@ -368,7 +368,8 @@ def test_a_check_that_is_worth_less_is_not_called_lost(
     edit(course / "course.toml", "points = 6", "points = 5")
     change_check(course, "points(3)", "points(2)")
     shown = grade(*class_of(course, results), "--regrade", "--yes")
-    assert "other points for" in shown and "lost" not in shown
+    assert "worth other points now:" in shown and "lost" not in shown
+    assert "can-be-read" not in shown
     rows = gradebook(results).values()  # also of who has nothing that can be read
     assert len({row["max_score"] for row in rows}) == 1
 
