@@ -3,7 +3,6 @@
 What becomes of each odd file by itself is in read/test_submission.py. The course is the tiny one.
 """
 
-import json
 import os
 import resource
 import sys
@@ -22,7 +21,7 @@ from grader.types.errors import SubmissionFileError
 from grader.types.report import Report
 from grader.types.submission import Submission
 from tests.kit.support.checkout import TINY
-from tests.kit.support.files import a_socket, deep_folders, write_files
+from tests.kit.support.files import a_socket, deep_folders, notebook, write_files
 
 RIGHT = solution_files(TINY)
 FIRST = "moving_average.py"
@@ -71,19 +70,6 @@ def others_modules(folder: Path) -> None:
     (folder / "course.toml").write_text("schema = 1\n")
 
 
-def notebook(data: bytes) -> Callable[[Path], None]:
-    def make(folder: Path) -> None:
-        (folder / "it.ipynb").write_bytes(data)
-
-    return make
-
-
-def cells(*sources: object) -> bytes:
-    return json.dumps(
-        {"cells": [{"cell_type": "code", "source": source} for source in sources]}
-    ).encode()
-
-
 @dataclass(frozen=True)
 class Handed:
     """What is made of a folder of right answers; the points, or what is said where it is refused.
@@ -94,6 +80,15 @@ class Handed:
     make: Callable[[Path], None]
     worth: float | str
     file: str = ""
+
+
+def cells(*sources: object) -> Handed:
+    """A notebook, which is worth nothing."""
+
+    def make(folder: Path) -> None:
+        write_files(folder, {"it.ipynb": notebook(*sources)})
+
+    return Handed(make, 0, "it.ipynb")
 
 
 HANDED = {
@@ -110,15 +105,11 @@ HANDED = {
     "deep folders": Handed(lambda folder: deep_folders(folder, 1200), "has too many folders"),
     "odd names": Handed(odd_names, 10),
     "other modules' names": Handed(others_modules, 10),
-    "a notebook of cells of anything": Handed(
-        notebook(cells(None, 5, [1, "x"], {"a": 1}, "%%bash\nid", "!id", "?", "\x00", "\ud800")),
-        0,
-        "it.ipynb",
+    "a notebook of cells of anything": cells(
+        *(None, 5, [1, "x"], {"a": 1}, "%%bash\nid", "!id", "?", "\x00", "\ud800")
     ),
-    "a notebook that grades itself": Handed(
-        notebook(cells("from grader.notebook import grade_here\ngrade_here = print", "exit()")),
-        0,
-        "it.ipynb",
+    "a notebook that grades itself": cells(
+        "from grader.notebook import grade_here\ngrade_here = print", "exit()"
     ),
 }
 # Python takes gigabytes and minutes to parse it.

@@ -15,7 +15,7 @@ from grader.run.solutions import solution_files
 from grader.run.worker.scratch import remove_tree
 from tests.kit.classes.folder_class import grade_class, results_of
 from tests.kit.support.checkout import TINY
-from tests.kit.support.files import a_socket, write_files
+from tests.kit.support.files import a_socket, notebook, write_files
 from tests.kit.support.tiny import Capture
 
 RIGHT = solution_files(TINY)
@@ -23,11 +23,6 @@ FIRST, SECOND = (stage.file_name for stage in TINY.stages[:2])
 CELLS = [data.decode() for data in RIGHT.values()]
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no links and pipes")
-
-
-def notebook(*sources: object) -> bytes:
-    cells = [{"cell_type": "code", "source": source} for source in sources]
-    return json.dumps({"cells": cells, "nbformat": 4}).encode()
 
 
 def file(data: bytes) -> Callable[[Path], None]:
@@ -45,7 +40,7 @@ def folder(change: Callable[[Path], object]) -> Callable[[Path], None]:
 
 def linked(path: Path) -> None:
     target = path.with_name(f".right{path.suffix}")
-    target.write_bytes(notebook(*CELLS) if path.suffix == ".ipynb" else RIGHT[FIRST])
+    target.write_bytes(notebook(*CELLS).encode() if path.suffix == ".ipynb" else RIGHT[FIRST])
     path.symlink_to(target)
 
 
@@ -98,15 +93,17 @@ REFUSED = {
     "a pipe": Refused("pipe.ipynb", os.mkfifo, "regular file"),
     "a socket": Refused("socket.ipynb", a_socket, "regular file"),
     "an empty notebook": Refused("empty.ipynb", file(b""), "is empty"),
-    "half a notebook": Refused("half.ipynb", file(notebook(*CELLS)[:300]), "its end is missing"),
+    "half a notebook": Refused(
+        "half.ipynb", file(notebook(*CELLS).encode()[:300]), "its end is missing"
+    ),
     "a web page": Refused("page.ipynb", file(b"<!DOCTYPE html><p>"), "a web page"),
     "an archive": Refused("zip.ipynb", file(b"PK\x03\x04 and so on"), "a zip file"),
     "NUL bytes": Refused("nul.ipynb", file(b"\0" * 1000), "is empty"),
     "brackets without end": Refused("brackets.ipynb", file(b"[" * 100_000), "is not a notebook"),
     "a table": Refused("table.ipynb", file(b"{}"), "no list of cells"),
     "pieces without end": Refused("bits.ipynb", file(b"[" * 2_000_001), "is not a normal notebook"),
-    "many cells": Refused("cells.ipynb", file(notebook(*["1"] * 10_001)), "10000 cells"),
-    "much code": Refused("code.ipynb", file(notebook("#" * (2 << 20))), "1 MiB of code"),
+    "many cells": Refused("cells.ipynb", file(notebook(*["1"] * 10_001).encode()), "10000 cells"),
+    "much code": Refused("code.ipynb", file(notebook("#" * (2 << 20)).encode()), "1 MiB of code"),
 }
 # Of these there is only a file or nothing at all, and nobody could mean them.
 WRONG_COMMANDS = ["absent", "absent.ipynb", "notes.txt", "notes.txt/it.ipynb", "/dev/zero"]

@@ -19,7 +19,7 @@ import pytest
 from grader.channels.project import library
 from grader.command.main import main
 from tests.kit.support.checkout import ROOT, TINY
-from tests.kit.support.files import edit, write_files
+from tests.kit.support.files import edit, notebook, write_files
 from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 VISIBLE = '[[stages]]\nslug = "moving_average"\nvisible = ["length", "values"]\n'
@@ -252,14 +252,6 @@ def test_a_check_is_shown_at_once_only_if_it_is_visible(autograder: Autograder) 
     assert "width=4 does not fit" in failed["output"]
     assert "grade hint moving_average" in failed["output"]
     assert results["score"] == 9
-
-
-def notebook(*cells: str) -> str:
-    code = [
-        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": s}
-        for s in cells
-    ]
-    return json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 STUBS = {

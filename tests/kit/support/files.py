@@ -1,6 +1,7 @@
 """Files that tests write, change and look at."""
 
 import io
+import json
 import os
 import socket
 import zipfile
@@ -26,6 +27,13 @@ def zipped(files: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED)
         for name, content in files.items():
             archive.writestr(zipfile.ZipInfo(name), content, method)
     return buffer.getvalue()
+
+
+def notebook(*sources: object) -> str:
+    """A notebook of code cells."""
+    code = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**code, "source": source} for source in sources]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def edit(file: Path, old: str, new: str) -> None:

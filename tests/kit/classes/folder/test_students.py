@@ -12,17 +12,13 @@ from grader.classes.folder.students import Found, read_student, read_students
 from grader.classes.folder.times import Times
 from grader.types.errors import KitError
 from tests.kit.support.checkout import TINY
-from tests.kit.support.files import write_files, zipped
+from tests.kit.support.files import notebook, write_files, zipped
 
 ASSIGNMENT = TINY.assignments[0]
 NAME = ASSIGNMENT.name
 
 
 FIRST, SECOND = ASSIGNMENT.stages[:2]
-
-
-def notebook(*cells: str) -> str:
-    return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
 
 
 def notes_on(tmp_path: Path, files: dict[str, str], packed: bool = False) -> tuple[str, ...]:
