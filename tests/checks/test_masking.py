@@ -315,8 +315,8 @@ def test_combined(
     expect_close(second, padding(lengths, T), axes=AXES, what="the mask")
     first, second = first.to(device), second.to(device)
     at_once = submission.apply_mask(scores, (first & second).to(dtype))
-    in_turn = submission.apply_mask(submission.apply_mask(scores, first.to(dtype)), second)
     expect_close(at_once, expected, axes=AXES, rtol=0.0, atol=0.0)
+    in_turn = submission.apply_mask(submission.apply_mask(scores, first.to(dtype)), second)
     expect_close(in_turn, expected, axes=AXES, rtol=0.0, atol=0.0)
     weights = torch.softmax(
         at_once[0].detach().cpu(), dim=-1

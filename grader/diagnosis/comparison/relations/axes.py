@@ -239,6 +239,7 @@ def repeated(pair: Pair) -> Iterator[Relation]:
                     axis < other.got.ndim
                     and not np.isnan(other.got).any()  # NaN everywhere is a symptom of its own
                     and _is_repeated(other, other.got, axis)
+                    and not _is_repeated(other, other.want, axis)
                 ),
             )
 

@@ -42,7 +42,7 @@ _SUMMED: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 def turned_round(pair: Pair) -> Iterator[Relation]:
-    """True for False, or -inf for a finite number, and the other way round."""
+    """True for False, or -inf for a finite number, and the other way round or NaN."""
     if pair.is_bool and is_telling(pair.want, True):
         yield Relation(
             "turned-round",
@@ -51,15 +51,20 @@ def turned_round(pair: Pair) -> Iterator[Relation]:
         )
     blocked = np.isneginf(pair.want)
     if pair.got.shape == pair.want.shape and blocked.any() and not blocked.all():
-        yield Relation(
-            "blocked-turned-round",
-            f"{pair.what} holds -inf exactly where a finite number is expected, and a finite "
-            "number where -inf is.",
-            lambda other: (
-                other.got.shape == other.want.shape
-                and bool((np.isneginf(other.got) != np.isneginf(other.want)).all())
-            ),
-        )
+        for came, is_so in (("a finite number", np.isfinite), ("NaN", np.isnan)):
+            yield Relation(
+                "blocked-turned-round",
+                f"{pair.what} holds -inf exactly where a finite number is expected, and {came} "
+                "where -inf is.",
+                lambda other, is_so=is_so: (  # type: ignore[misc]
+                    other.got.shape == other.want.shape
+                    and bool(
+                        np.where(
+                            np.isneginf(other.want), is_so(other.got), np.isneginf(other.got)
+                        ).all()
+                    )
+                ),
+            )
 
 
 def factor(pair: Pair) -> Iterator[Relation]:

@@ -216,6 +216,18 @@ def test_a_relation_must_hold_in_every_case() -> None:
     assert found(*filled) == "wherever:-inf:"
 
 
+def test_what_is_said_of_the_right_one_is_true_in_every_case() -> None:
+    one, other, right = (drawn(2, 1, 4, seed=seed).repeat(3, 1) for seed in (6, 7, 8))
+    assert found(pair(one, X), pair(other, X * 2)) == "same-along:1"
+    assert found(pair(one, X), pair(other, right)) is None
+
+
+def test_what_stands_in_place_of_minus_infinity_is_told() -> None:
+    for came, told in ((X, "a finite number where -inf is"), (np.nan, "NaN where -inf is")):
+        relation = relation_of([pair(np.where(np.isinf(BLOCKED), came, -np.inf), BLOCKED)])
+        assert relation is not None and told in relation.text
+
+
 def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case() -> None:
     def scaled(want: Array, d: int, h: int) -> Pair:
         return pair(want * d**0.5, want, sizes={"D": d, "H": h})
