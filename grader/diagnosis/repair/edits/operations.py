@@ -122,7 +122,7 @@ def _operand(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     is_product = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.MatMult)
     if is_product or filled == "matmul":
         kind = "this operand, which is not transposed"
-        for axes in ("-2, -1", "1, 2") if is_product else ("-2, -1",):
+        for axes in ("-2, -1", "1, 2"):
             yield from source.changed(node, f"{code}.transpose({axes})", "turned", kind)
     if filled:
         kind = "this mask, the other way round"
