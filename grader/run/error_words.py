@@ -218,7 +218,7 @@ _SHARED = dict(
 _LINES = tuple(
     _entries(r"""
 raise NotImplementedError\b
-    this line stops your code: put your own in its place, or delete it
+    this line stops your code: if it is left from the stub, put your own in its place or delete it
 (<{7}|={7}|>{7})( |$)
     git left the marks of a merge conflict here: keep one version and delete the marks
 ```
@@ -356,7 +356,8 @@ permute|shape)'| and|$)
     a mask in brackets has the sizes of its tensor's first axes; masked_fill broadcasts it
 input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)
     the tensor has {} axes, and permute was given {}
-^transpose\(\)(?:: argument 'dim0' .* not tuple| takes 2 |.*got \((?:tuple|int, int, ))
+^transpose\(\)(?:: argument 'dim0' .* not (?:tuple|list)| takes \d | missing 2 |.*got \((?:
+tuple|int, int, ))
     a tensor's transpose swaps two axes, as in transpose(1, 2), where numpy's takes the order of
     all: that is permute
 ^index (\d+) is out of bounds for dimension (\d+) with size (\d+)

@@ -95,7 +95,8 @@ class StageServer:
         """A warning as the learner sees it: with the place if it is a line of theirs."""
         text = self._line(filename, lineno)
         place = "" if text is None else f"{filename}, line {lineno}: "
-        return f"{place}{category.__name__}: {message}\n"
+        words = str(message).partition(" (Triggered internally at ")[0]  # a line of torch's own
+        return f"{place}{category.__name__}: {' '.join(words.split())}\n"
 
     def _answer(self, request: Frame) -> Frame:
         op = request.header.get("op")

@@ -237,6 +237,18 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: X.transpose(0, 2, 1, 3),  # type: ignore[call-overload]
         "swaps two axes.*permute",
     ),
+    "numpy's function transpose": (
+        lambda: torch.transpose(X, 0, 2, 1),  # type: ignore[call-overload]
+        "swaps two axes.*permute",
+    ),
+    "tensorflow's transpose": (
+        lambda: X.transpose(perm=[0, 2, 1]),  # type: ignore[call-overload]
+        "swaps two axes.*permute",
+    ),
+    "transpose of a list": (
+        lambda: X.transpose([0, 2, 1]),  # type: ignore[call-overload]
+        "swaps two axes.*permute",
+    ),
     "numpy's transpose of a tuple": (
         lambda: X.transpose((1, 2)),  # type: ignore[call-overload]
         "swaps two axes.*permute",
@@ -381,7 +393,7 @@ def test_a_name_of_pythons_is_used_for_something_else(part: str, is_pythons: boo
 @pytest.mark.parametrize(
     "line, words",
     [
-        ("raise NotImplementedError()", "stops your code: .* or delete it"),
+        ("raise NotImplementedError()", "stops your code: if it is left .* or delete it"),
         ("<<<<<<< HEAD", "merge conflict"),
         ("=======", "merge conflict"),
         (">>>>>>> theirs", "merge conflict"),
