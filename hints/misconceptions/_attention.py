@@ -309,6 +309,30 @@ class Normal002(Attention):
         nn.init.normal_(layer.weight, std=0.02)
 
 
+@_usual(
+    "start",
+    "start_he",
+    "Your weights start 1.41 times as wide as they should, as with kaiming_normal_ (He) or the "
+    "gain of a ReLU. No ReLU follows these layers: start them with Xavier's width, gain 1.",
+)
+class StartHe(Attention):
+    def start_weight(self, layer: nn.Linear) -> None:
+        nn.init.xavier_uniform_(layer.weight, gain=math.sqrt(2))
+
+
+@_usual(
+    "start",
+    "start_gain_of_three",
+    "w_q, w_k and w_v start 0.71 times as wide as they should, as with gain=1/sqrt(2) in fairseq, "
+    "or as if Xavier counted them as one matrix, [3D, D]. Here each layer starts for itself, gain "
+    "1.",
+)
+class StartGainOfThree(Attention):
+    def start_weight(self, layer: nn.Linear) -> None:
+        gain = 1.0 if layer is self.w_o else math.sqrt(0.5)
+        nn.init.xavier_uniform_(layer.weight, gain=gain)
+
+
 # What is projected
 
 
@@ -578,15 +602,23 @@ class InterleavedJoin(Attention):
 
 @_usual(
     "heads",
-    "heads_attend_to_heads",
-    "You never swap tokens and heads, so within each token heads attend to heads. Tokens "
-    "must attend to tokens, in every head.",
+    "split_not_swapped",
+    "Your heads keep the order [B, T, H, d_k], so within each token heads attend to heads. Swap "
+    "tokens and heads after you cut the features: [B, H, T, d_k].",
 )
-class HeadsAttendToHeads(Attention):
+class SplitNotSwapped(Attention):
     def split(self, x: Tensor) -> Tensor:
         B, T, _ = x.shape
         return x.view(B, T, -1, self.d_k)
 
+
+@_usual(
+    "heads",
+    "heads_attend_to_heads",
+    "You never swap tokens and heads, so within each token heads attend to heads. Tokens "
+    "must attend to tokens, in every head.",
+)
+class HeadsAttendToHeads(SplitNotSwapped):
     def combine(self, heads: Tensor) -> Tensor:
         B, T, _, _ = heads.shape
         return heads.reshape(B, T, -1)
@@ -637,6 +669,28 @@ class ScaleByDK(Attention):
 class ScaleByDModel(Attention):
     def scale(self) -> float:
         return math.sqrt(self.d_model)
+
+
+@_usual(
+    "scale",
+    "scale_times_root",
+    "You multiply the scores by sqrt(d_k), which makes large scores larger still. The scale is "
+    "there to shrink them: divide.",
+)
+class ScaleTimesRoot(Attention):
+    def scale(self) -> float:
+        return 1 / math.sqrt(self.d_k)
+
+
+@_usual(
+    "scale",
+    "scale_by_eight",
+    "You divide the scores by 8 whatever the size of a head is. 8 is the root of 64, the paper's "
+    "d_k: take the root of your own.",
+)
+class ScaleByEight(Attention):
+    def scale(self) -> float:
+        return 8.0
 
 
 # The mask
@@ -871,7 +925,7 @@ class CausalWithoutMask(Attention):
     "softmax",
     "softmax_over_queries",
     "Your softmax runs over the queries. Each query shares its attention among the keys, the "
-    "last axis.",
+    "last axis of [B, H, Tq, Tk].",
 )
 class SoftmaxOverQueries(Attention):
     def weights(self, scores: Tensor) -> Tensor:
@@ -881,7 +935,7 @@ class SoftmaxOverQueries(Attention):
 @_usual(
     "softmax",
     "softmax_over_heads",
-    "Your softmax runs over the heads, axis 1. Each head stands alone; "
+    "Your softmax runs over the heads, axis 1 of [B, H, Tq, Tk]. Each head stands alone; "
     "normalise over the keys, the last axis.",
 )
 class SoftmaxOverHeads(Attention):
@@ -958,7 +1012,7 @@ class HeadsScaled(Attention):
     "blocked",
     "softmax_over_queries_blocked_mended",
     "You handle blocked rows, but your softmax runs over the queries. Each query shares its "
-    "attention among the keys, the last axis.",
+    "attention among the keys, the last axis of [B, H, Tq, Tk].",
 )
 class SoftmaxOverQueriesBlockedMended(Attention):
     axis = -2
@@ -972,8 +1026,8 @@ class SoftmaxOverQueriesBlockedMended(Attention):
 @_usual(
     "blocked",
     "softmax_over_heads_blocked_mended",
-    "You handle blocked rows, but your softmax runs over the heads, axis 1. Each head stands "
-    "alone; normalise over the keys, the last axis.",
+    "You handle blocked rows, but your softmax runs over the heads, axis 1 of [B, H, Tq, Tk]. "
+    "Each head stands alone; normalise over the keys, the last axis.",
 )
 class SoftmaxOverHeadsBlockedMended(SoftmaxOverQueriesBlockedMended):
     axis = 1
@@ -983,7 +1037,7 @@ class SoftmaxOverHeadsBlockedMended(SoftmaxOverQueriesBlockedMended):
     "blocked",
     "softmax_over_queries_nan_to_num",
     "Your softmax runs over the queries. Each query shares its attention among the keys, the last "
-    "axis.",
+    "axis of [B, H, Tq, Tk].",
 )
 class SoftmaxOverQueriesNanToNum(Attention):
     def weights(self, scores: Tensor) -> Tensor:
@@ -993,8 +1047,8 @@ class SoftmaxOverQueriesNanToNum(Attention):
 @_usual(
     "blocked",
     "softmax_over_heads_nan_to_num",
-    "Your softmax runs over the heads, axis 1. Each head stands alone; normalise over the keys, "
-    "the last axis.",
+    "Your softmax runs over the heads, axis 1 of [B, H, Tq, Tk]. Each head stands alone; normalise "
+    "over the keys, the last axis.",
 )
 class SoftmaxOverHeadsNanToNum(Attention):
     def weights(self, scores: Tensor) -> Tensor:

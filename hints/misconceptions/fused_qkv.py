@@ -54,6 +54,7 @@ usual = usual_mistakes(
     "FusedMultiHeadAttention",
     "fused",
     without=(
+        "start_gain_of_three",  # Xavier over all of w_qkv, as the stage allows
         "dropout_default",
         "dropout_on_heads",
         "dropout_on_projections",

@@ -369,8 +369,8 @@ def apply_zero(scores: Tensor, mask: Tensor | None) -> Tensor:
 @misconception(
     "apply_zero_filled",
     replaces="apply_mask",
-    says="You fill in 0 where attention is blocked. exp(0) is 1, so blocked keys would still get "
-    "weight; only -inf becomes 0 in the softmax.",
+    says="You fill in 0, or almost 0 such as 1e-9, where attention is blocked. exp(0) is 1, so "
+    "blocked keys would still get weight; only -inf becomes 0 in the softmax.",
     hint=5,
 )
 def apply_zero_filled(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -630,7 +630,8 @@ def apply_none_blocks_all(scores: Tensor, mask: Tensor | None) -> Tensor:
     "apply_unchanged",
     replaces="apply_mask",
     says="You return the scores as they came. A method such as masked_fill returns a new tensor "
-    "and leaves its own as it is: use what it returns.",
+    "and leaves its own as it is: use what it returns. And its condition must be true where the "
+    "mask is 0.",
     hint=6,
 )
 def apply_unchanged(scores: Tensor, mask: Tensor | None) -> Tensor:

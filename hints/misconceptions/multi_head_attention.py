@@ -703,6 +703,23 @@ def single_keys(
 
 
 @symptom(
+    "mha_normalised",
+    of="MultiHeadAttention",
+    says="Each token of your output has mean 0 and standard deviation 1, as a LayerNorm leaves it. "
+    "That, like a residual connection, is the job of the block around the attention; this module "
+    "ends with w_o.",
+    hint=5,
+)
+def normalised(got: tuple[Tensor, Tensor], expected: tuple[Tensor, Tensor]) -> bool:
+    def is_normal(output: Tensor) -> bool:
+        spread, mean = torch.std_mean(output.double(), dim=-1, correction=0)
+        return bool(((spread - 1).abs() < 1e-2).all() and (mean.abs() < 1e-3).all())
+
+    is_wide = expected[0].shape[-1] > 3
+    return got[0].shape == expected[0].shape and is_wide and is_normal(got[0])
+
+
+@symptom(
     "mha_weights_of_five_axes",
     of="MultiHeadAttention",
     says="With this mask your weights have five axes instead of four. A mask needs no further "

@@ -92,6 +92,17 @@ def scores_root_of_heads(q: Tensor, k: Tensor) -> Tensor:
 
 
 @misconception(
+    "scores_by_eight",
+    replaces="scaled_scores",
+    says="You divide by 8 whatever the size of a head is. 8 is the root of 64, the paper's d_k: "
+    "take the root of the last axis of q.",
+    hint=2,
+)
+def scores_by_eight(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.transpose(-2, -1) / 8
+
+
+@misconception(
     "scores_power_precedence",
     replaces="scaled_scores",
     says="In Python `**` binds before `/`, so `d_k**1/2` is half of d_k and not its root. Write "

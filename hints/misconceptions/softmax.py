@@ -138,6 +138,19 @@ def softmax_blocked_equal(scores: Tensor) -> Tensor:
 
 
 @misconception(
+    "softmax_blocked_equal_where",
+    replaces="attention_weights",
+    says="You put a large negative number in place of -inf. A fully blocked row then spreads its "
+    "weight equally, and a blocked key may win against scores that are lower still. Only -inf "
+    "means blocked.",
+    hint=3,
+)
+def softmax_blocked_equal_where(scores: Tensor) -> Tensor:
+    number = scores.new_tensor(-1e9)  # -inf in float16, where masked_fill raises
+    return torch.softmax(torch.where(scores == float("-inf"), number, scores), dim=-1)
+
+
+@misconception(
     "softmax_blocked_equal_in_place",
     replaces="attention_weights",
     says="You write a large negative number into scores in place of -inf. That changes the "
