@@ -56,7 +56,9 @@ def stopped_after(seconds: float) -> Iterator[None]:
 def first_interrupt() -> Iterator[Callable[[], bool]]:
     """Tells whether Ctrl-C was pressed in the block; only a second press interrupts it.
 
-    Nothing changes in another thread, or where Ctrl-C has a handler other than Python's own.
+    An OSError after a press counts as an interrupt: Ctrl-C also ends processes that are starting,
+    and this one may be speaking to them. Nothing changes in another thread, or where Ctrl-C has a
+    handler other than Python's own.
     """
     is_main = threading.current_thread() == threading.main_thread()
     is_usual = is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -72,6 +74,10 @@ def first_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, press)
     try:
         yield lambda: pressed
+    except OSError:
+        if pressed:
+            raise KeyboardInterrupt from None
+        raise
     finally:
         if is_usual:
             signal.signal(signal.SIGINT, signal.default_int_handler)

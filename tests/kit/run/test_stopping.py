@@ -19,6 +19,18 @@ def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_process_that_ctrl_c_has_ended_too_is_no_error_of_its_own() -> None:
+    def speak(is_pressed: bool) -> None:
+        with first_interrupt():
+            if is_pressed:
+                signal.raise_signal(signal.SIGINT)
+            raise BrokenPipeError
+
+    for is_pressed, raised in ((False, BrokenPipeError), (True, KeyboardInterrupt)):
+        with pytest.raises(raised):
+            speak(is_pressed)
+
+
 def test_a_ctrl_c_that_is_handled_otherwise_stays_so() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
