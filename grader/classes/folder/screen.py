@@ -116,7 +116,7 @@ def _tallied(assignment: Assignment, entries: Iterable[LedgerEntry], limits: Lim
             found = counted(entry.report, late_of(assignment, entry))
             tally.points.append(found.earned)
             tally.seeds.add(entry.seed)
-            tally.unusual += bool(entry.record.notes)
+            tally.unusual += bool(entry.unusual)
             tally.most = max(tally.most, found.most)
             if found.late is not None:
                 tally.late.append((entry.student, found))

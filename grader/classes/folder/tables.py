@@ -34,7 +34,7 @@ def score_rows(entries: Iterable[LedgerEntry], assignment: Assignment) -> Iterat
         report = entry.report
         by_slug = {} if report is None else {stage.slug: stage for stage in report.stages}
         unlocked = () if report is None else report.unlocked
-        notes = csv_cell(" ".join([*entry.record.notes, *unlocked]))
+        notes = csv_cell(" ".join([*entry.unusual, *unlocked]))
         if report is None:
             status, points = "by hand", [""] * (4 + len(slugs))
         else:

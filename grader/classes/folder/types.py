@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from grader.types.course import Limits
-from grader.types.report import Report
+from grader.types.report import UNLOCKED, Report
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,13 @@ class LedgerEntry:
     def is_refused(self) -> bool:
         """Whether the submission could not be graded: the notes say why."""
         return self.report is not None and bool(self.report.refusal)
+
+    @property
+    def unusual(self) -> tuple[str, ...]:
+        """What was unusual about the submission, and what grading it showed."""
+        told = () if self.report is None or self.is_refused else self.report.notes
+        usual = (f"seed {self.seed}", UNLOCKED)
+        return (*self.record.notes, *(note for note in told if not note.startswith(usual)))
 
 
 @dataclass(frozen=True)

@@ -138,8 +138,8 @@ def tally_of(people: Iterable[Person], named: Collection[str] = ()) -> Tally:
             tally.late.add(person, [person.late.words])
         tally.seconds += entry.seconds
         tally.unlocked.update(report.unlocked)
-        if entry.record.notes:
-            tally.odd.add(person, entry.record.notes)
+        if entry.unusual:
+            tally.odd.add(person, entry.unusual)
         if any(stage.status is Status.ERROR for stage in report.stages):
             failed = [stage.title for stage in report.stages if stage.status is Status.ERROR]
             tally.by_hand.add(person, [", ".join(failed)])

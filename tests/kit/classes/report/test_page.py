@@ -299,14 +299,16 @@ def test_other_failures_are_listed_with_the_place_in_one_answer() -> None:
 def test_what_was_odd_is_noted() -> None:
     report = CLASS[1].report
     assert report is not None
-    open_machine = replace(CLASS[1], report=replace(report, notes=(UNLOCKED + "network",)))
+    open_machine = replace(
+        CLASS[1], report=replace(report, notes=(UNLOCKED + "network", "A stub."))
+    )
     broken = entry("eve", stage(FOLD, Status.ERROR, check("hold", Outcome.ERROR)))
     said = part(read(open_machine, LOST, UNREAD, broken), "notes")
     assert "missing on this machine: network." in said
     assert "by hand: the grader itself failed (2)" in said
     assert "lou : The grader failed twice." in said and "eve : Fold a sheet" in said
     assert "una : Is not a notebook." in said
-    assert "bob : bob.py was graded as fold.py." in said
+    assert "bob : bob.py was graded as fold.py. A stub." in said
     assert "Nothing unusual." in part(read(CLASS[0]), "notes")
 
 
