@@ -353,6 +353,7 @@ def _warm_torch() -> None:
     import torch
 
     torch.set_num_threads(1)
+    torch.set_num_threads = lambda nthreads: None  # a worker with too many threads is stopped
     # A learner's own mode and torch's profiler would import torch's compiler on first use,
     # only to keep out of its way: 1 to 3 s.
     mode: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode

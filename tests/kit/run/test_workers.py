@@ -183,6 +183,9 @@ flex_attention(heads, heads, heads)
 ---
 assert nn.Linear(2, 2, device="meta")(torch.ones(3, 2, device="meta")).shape == (3, 2)
 ---
+torch.set_num_threads(64)
+assert torch.get_num_threads() == 1
+---
 torch.jit.script(nn.Linear(2, 2)), torch.jit.trace(nn.Linear(2, 2), torch.ones(2))
 ---
 torch.fx.symbolic_trace(nn.Linear(2, 2))(torch.ones(2))
