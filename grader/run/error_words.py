@@ -38,8 +38,6 @@ def plain_words(message: str, code: str = "", part: str = "") -> str:
             if words == "<no_function>" and own and hasattr(builtins, own[1]):
                 text = f"{own[1]} is Python's own, and your code uses that name for something else"
                 text += ": rename yours; `import *` may bring one, too"
-            if words == "<no_gpu>" and not _DEVICE.search(code):
-                text += "; torch.set_default_device gives new tensors another device"
             if words == "<twice>" and not code:
                 text = "is self missing? It is the first parameter of every method"
             if words == "<twice>" and _LAYER.search(code):
@@ -74,7 +72,6 @@ _AT_ODDS = (
     r"\w is an axis of (\d+) in tensor \d+ and of (\d+) in one before it:",
 )
 _CALL = re.compile(r"(\w+)\((?:[^()]|\([^()]*\))*\)")
-_DEVICE = re.compile(r"cuda|device|\bto\(")
 _TURNED = re.compile(r"\w\.T\b")
 _BIAS = re.compile(r"\w\.bias\b")
 _LAYER = re.compile(r"\bnn\.[A-Z]\w*\(")
@@ -204,8 +201,6 @@ _SHARED = dict(
     the values of the call do not fit its parameters: use the parameters of the stub
 <no_function>
     parentheses after a value call it, but a plain {} cannot be called
-<no_gpu>
-    your code runs without a GPU here: let it use the device that it is given, such as x.device
 <unknown>
     your function has no parameter {}: use the parameter names of the stub
 <unknown_name>
@@ -385,7 +380,7 @@ cannot be converted to type \S*BFloat16 without overflow
 ^(\w+)\(\): argument 'tensors' .* must be tuple of Tensors, not Tensor$
     torch.{} takes a list or tuple of tensors, not a single one
 not compiled with CUDA|no attribute '_cuda_|Found no NVIDIA driver|re-initialize CUDA in forked
-    <no_gpu>
+    your code runs without a GPU here: let it use the device that it is given, such as x.device
 ^Expected a cuda device, but got: cpu
     torch.cuda knows only the memory and the work of a GPU, and the device here is the CPU
 cannot be converted to type float without overflow

@@ -361,6 +361,7 @@ def _warm_torch() -> None:
     if "_lazy_modules" in vars(torch):
         vars(torch)["_lazy_modules"] = _Unasked(vars(torch)["_lazy_modules"])
     torch.compile = _uncompiled(torch.compile)
+    torch.set_default_device = _to_be_there(torch.set_default_device)
     # No tensor here is spread over machines: assert_close would import what compares such, 1 s.
     importlib.import_module("torch.testing._comparison").__dict__["_HAS_DTENSOR"] = False
     with suppress(ImportError):  # a stage may forbid its functions: 25 ms in each worker
@@ -393,6 +394,16 @@ def _uncompiled(compile: Callable[..., Any]) -> Callable[..., Any]:
         return (lambda function: function) if model is None else model
 
     return uncompiled
+
+
+def _to_be_there(set_default: Callable[..., Any]) -> Callable[..., Any]:
+    """Stands in for torch.set_default_device: it raises at once if the device is missing."""
+
+    def checked(device: Any) -> None:
+        sys.modules["torch"].empty(0, device=device)
+        set_default(device)
+
+    return checked
 
 
 def _warm_pytest() -> None:

@@ -186,6 +186,13 @@ assert nn.Linear(2, 2, device="meta")(torch.ones(3, 2, device="meta")).shape == 
 torch.set_num_threads(64)
 assert torch.get_num_threads() == 1
 ---
+try:
+    torch.set_default_device("mps")
+except Exception:
+    assert torch.ones(2).device.type == "cpu"
+else:
+    assert torch.backends.mps.is_available()
+---
 torch.jit.script(nn.Linear(2, 2)), torch.jit.trace(nn.Linear(2, 2), torch.ones(2))
 ---
 torch.fx.symbolic_trace(nn.Linear(2, 2))(torch.ones(2))
