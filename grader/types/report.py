@@ -266,6 +266,11 @@ class Report:
         return tuple(note for note in self.notes if note.startswith(UNLOCKED))
 
     @property
+    def unusual(self) -> tuple[str, ...]:
+        """The notes on what grading this submission showed."""
+        return tuple(note for note in self.notes if not note.startswith((_SEED, UNLOCKED)))
+
+    @property
     def seed(self) -> str:
         """The seed of the checks' random inputs; "" if nothing was run."""
         return next((n.removeprefix(_SEED) for n in self.notes if n.startswith(_SEED)), "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from grader.types.course import Limits
-from grader.types.report import UNLOCKED, Report
+from grader.types.report import Report
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,8 @@ class LedgerEntry:
     @property
     def unusual(self) -> tuple[str, ...]:
         """What was unusual about the submission, and what grading it showed."""
-        told = () if self.report is None or self.is_refused else self.report.notes
-        usual = (f"seed {self.seed}", UNLOCKED)
-        return (*self.record.notes, *(note for note in told if not note.startswith(usual)))
+        told = () if self.report is None or self.is_refused else self.report.unusual
+        return (*self.record.notes, *told)
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ class NbgraderClass:
         penalty, late = self._penalty(found, sum(known))
         points = sum(known) if len(known) == len(verdict.cells) else None
         most = sum(cell.max_points for cell in verdict.cells)
-        notes = (*result.notes, *late, *self._near(verdict.seconds))
+        notes = (*result.notes, *verdict.notes, *late, *self._near(verdict.seconds))
         graded = Graded(student, points, most, notes, bool(penalty))
         return GradebookEntry(student, found.when, verdict.cells, penalty), graded
 

@@ -49,8 +49,12 @@ class Graded:
 
 @dataclass(frozen=True)
 class NotebookVerdict:
-    """The verdict on one notebook: `summary` is HTML for its top, `seconds` how long it took."""
+    """The verdict on one notebook: `summary` is HTML for its top, `seconds` how long it took.
+
+    `notes` say what grading it showed.
+    """
 
     cells: tuple[CellVerdict, ...]
     summary: str
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()

@@ -140,9 +140,15 @@ def test_a_comment_is_a_list_in_markdown_too() -> None:
 
 def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
     odd = ["A cell was missing."]
-    summary = notebook_verdict(report(FAILED), {"fold": ("fold", "fold-code")}, odd).summary
+    shown = replace(report(FAILED), notes=("seed 7", "A cell never ends."))
+    verdict = notebook_verdict(shown, {"fold": ("fold", "fold-code")}, odd)
+    assert verdict.notes == ("A cell never ends.",)
+    summary = verdict.summary
     assert "\n\n" not in summary  # markdown would begin there
-    assert "<li>A cell was missing.</li>" in summary and "<small>seed 7</small>" in summary
+    assert (
+        "<li>A cell was missing.</li>" in summary
+        and "<small>seed 7<br>A cell never ends.</small>" in summary
+    )
 
 
 @pytest.mark.parametrize(
