@@ -166,16 +166,22 @@ class RemoteModule(RemoteObject):
         self._parameters: dict[str, Any] = {}
         self._stale = True
         self._is_lazy = False
+        self._is_called = False
         self.training = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of the module's forward; gradients flow back to inputs and parameters."""
+        """The result of the module's forward; gradients flow back to inputs and parameters.
+
+        Only the first call is seeded, so that a later one shows what forward does to the seed.
+        """
+        seeded, self._is_called = not self._is_called, True
         value = self._stage.call(
             self._caller,
             self.made,
             args,
             kwargs,
             code=self._code,
+            seeded=seeded,
             target={"object": self.handle.id},
             parameters=self._trained(),
         )

@@ -141,9 +141,17 @@ class StageUnderCheck:
         return self._answers.close()
 
     def call(
-        self, caller: Caller, name: str, args: Any, kwargs: Any, *, code: str, **target: Any
+        self,
+        caller: Caller,
+        name: str,
+        args: Any,
+        kwargs: Any,
+        *,
+        code: str,
+        seeded: bool = True,
+        **target: Any,
     ) -> Any:
-        """One call by a check, with the next seed; messages call it `name`.
+        """One call by a check, with the next seed unless not `seeded`; messages call it `name`.
 
         `code` is the function or "Class.method" of the learner's that answers. If it is "", the
         code is not theirs, and no message mentions the call.
@@ -152,7 +160,7 @@ class StageUnderCheck:
             self.case.last_target = code
             self.case.last_call = f"{name}({arguments(args, kwargs)})"
         target["is_watched"] = self.is_watched
-        seed = self.case.next_seed()
+        seed = self.case.next_seed() if seeded else None
         try:
             return caller.call(target.pop("target"), args, kwargs, seed=seed, **target)
         except ChangedArgument as error:

@@ -54,6 +54,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         for name in ("w_q", "w_k", "w_v", "w_o"):
             self.add_module(name, nn.Linear(d_model, d_model, bias=bias))
+        self.dropout = nn.Dropout(0.5)
         for parameter in self.parameters():
             parameter.grad = torch.ones_like(parameter)
 
@@ -292,13 +293,16 @@ def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) 
     mask[:, :, 2] = False
     mask[-1] = False
     expected = reference(own, H, x, mask)
+    fused.train()
     with expect_unchanged(mask=mask):
         results = fused(x, mask)
     expect_both(results, expected)
     expect_gradients(results[0], expected[0], {"x": x, **own})
     for tokens in (x, x[:, :1]):
         nothing = torch.zeros(B, 1, 1, tokens.shape[1], dtype=torch.bool, device=device)
-        expect_both(fused(tokens, nothing), reference(own, H, tokens, nothing))
+        expected = reference(own, H, tokens, nothing)
+        for given in (nothing, nothing.float()):
+            expect_both(fused(tokens, given), expected, f" for a mask of {given.dtype}")
 
 
 @pytest.mark.points(1, hint=2)
@@ -364,12 +368,13 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     values = torch.eye(T, D, device=device).repeat(2 * H, 1)
     state["w_qkv.weight"] = torch.cat([0.5 * state["w_qkv.weight"][: 2 * D], values])
     state["w_o.weight"] = torch.eye(D, device=device)
-    output, weights = reference(state, H, x)
+    output, _ = reference(state, H, x)
     fused = module(submission, state, H, dropout=p, bias=False)
-    for _ in range(2):
+    for mask in (None, causal(T, device)):
+        _, weights = reference(state, H, x, mask)
         fused.train()
         with expect_unchanged(x=x):
-            dropped, returned = fused(x)
+            dropped, returned = fused(x, mask)
         expect_shape(dropped, "the output", B=B, T=T, D=D)
         once, again = dropped.reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG, inputs={"x": rest}, returned=returned)

@@ -236,6 +236,11 @@ def test_builtin(submission: Submission, rand: Rand, seed: int, sizes: Sizes, ma
     expect_both(results, expected)
     leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
     expect_gradients_close(results[0], expected[0], leaves)
+    query, key, _ = inputs
+    for same in ((query, key, key), (key, key, key)):
+        given = None if mask is None else mask[:, :, :1]
+        expected = builtin(trained, sizes, *same, given)
+        expect_gradients_close(gqa(*same, mask=given)[0], expected[0], trained)
 
 
 @pytest.mark.points(1, stand_in="builtin")
@@ -316,14 +321,15 @@ def test_blocked_rows(submission: Submission, rand: Rand, seed: int) -> None:
     trained = trained_parameters(gqa, state)
     inputs = tokens(rand, B, Tq, Tk, D, grad=True)
     mask = blocked_rows(draw_truths(rand, seed, B=B, H=H, Tq=Tq, Tk=Tk))
+    gqa.train()  # in which nothing is dropped
     expected = reference(trained, GROUPED, *inputs, mask)
     with expect_unchanged(mask=mask):
         results = gqa(*inputs, mask=mask)
     expect_both(results, expected)
     nothing = torch.zeros_like(mask)
-    expect_both(
-        gqa(*inputs, mask=nothing), reference(trained, GROUPED, *inputs, nothing), " of zeros"
-    )
+    for given in (nothing, nothing[0, 0], nothing.float()):
+        zeros = reference(trained, GROUPED, *inputs, given)
+        expect_both(gqa(*inputs, mask=given), zeros, f" for a mask of zeros in {given.dtype}")
     leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
     expect_gradients_close(results[0], expected[0], leaves)
 
@@ -410,19 +416,22 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
     query, key = rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True)
     leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
-    output, weights = reference(state, sizes, query, key, value, None)
+    output, _ = reference(state, sizes, query, key, value, None)
+    mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
 
     gqa = module(submission, state, sizes, dropout=p, bias=False)
-    for _ in range(2):
+    for given in (None, mask):
+        _, weights = reference(state, sizes, query, key, value, given)
         gqa.train()
-        dropped, returned = gqa(query, key, value)
+        dropped, returned = gqa(query, key, value, given)
         expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
         once, twice = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
         expect_dropped(once, twice, weights, p, axes=ALONG, inputs=leaves, returned=returned)
-        expect_new_draws(dropped, gqa(query, key, value)[0])
-        mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
+        expect_new_draws(dropped, gqa(query, key, value, given)[0])
         first, second = (gqa(query, key, value, mask)[0] for _ in range(2))
         expect_new_draws(first, second, " with a mask")
+        first, second = (gqa(query, query, query)[0] for _ in range(2))
+        expect_new_draws(first, second, " of self-attention")
         gqa.eval()
         still = gqa(query, key, value)[0]
         expect_close(still, output, axes=OUTPUT, what="the output after eval()")

@@ -224,15 +224,22 @@ def test_masks(
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("kind", ["ordinary", "alike"])
-@pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_blocked(
-    submission: Submission, rand: Rand, seed: int, kind: str, dtype: torch.dtype
+    submission: Submission,
+    rand: Rand,
+    seed: int,
+    device: torch.device,
+    kind: str,
+    dtype: torch.dtype,
 ) -> None:
     """A query that may see no key gets zeros and changes no other result"""
+    skip_unless_supported(dtype, device)
     inputs = alike(rand, dtype) if kind == "alike" else drawn(rand, dtype, 5, 7, 8)
     mask = blocked_rows(rand, seed, 5, 7)
     with expect_unchanged(mask=mask):
         expect_result(submission, inputs, mask)
+    expect_result(submission, inputs, mask.long(), " for a mask of numbers")
     nothing = torch.zeros(5, 7, dtype=torch.bool, device=inputs[0].device)
     expect_result(submission, inputs, nothing, " where nothing is allowed")
 
@@ -316,11 +323,12 @@ def test_overflow_gradients(
 
 
 @pytest.mark.points(1)
-@pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_blocked_gradients(
-    submission: Submission, rand: Rand, seed: int, dtype: torch.dtype
+    submission: Submission, rand: Rand, seed: int, device: torch.device, dtype: torch.dtype
 ) -> None:
     """Blocked keys and rows put no NaN into a gradient"""
+    skip_unless_supported(dtype, device)
     inputs, mask = drawn(rand, dtype, 5, 7, 8), blocked_rows(rand, seed, 5, 7)
     mask[1, 0, 0, :2] = True
     got, wanted, scores = both_gradients(submission, rand, inputs, mask)

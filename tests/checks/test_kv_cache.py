@@ -43,6 +43,20 @@ OUTPUT = "B T D"
 CACHE = "B H T d_k"
 State = Mapping[str, Tensor]
 Cache = tuple[Tensor, Tensor]
+# A text and two ways to continue it: what each call returned, as it is after all of them.
+IN_TURN = """
+from torch import nn
+
+
+class Called(nn.Module):
+    def __init__(self, attention):
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, x, one, other):
+        _, cache = self.attention(x)
+        return cache, *(self.attention(new, cache)[1] for new in (one, other))
+"""
 
 
 # --- the reference ---------------------------------------------------------------------------
@@ -169,7 +183,9 @@ def test_without_cache(
         state[name] = state[name] * spread
     x = rand(B=B, T=T, D=D)
     expected, _ = reference(state, H, x)
-    output, _ = module(submission, state, H)(x)
+    attention = module(submission, state, H)
+    attention.train(spread <= 1)  # in which nothing differs from evaluation mode
+    output, _ = attention(x)
     # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     expect_output(
@@ -232,18 +248,21 @@ def expect_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
     ("B", "P", "N", "D", "H"),
     [(2, 1, 1, 6, 2), (2, 4, 1, 12, 3), (3, 2, 5, 20, 4), (2, 7, 3, 12, 2)],
 )
+@pytest.mark.parametrize("spread", [1.0, 30.0])
 @torch.no_grad()
 def test_given_cache(
-    submission: Submission, rand: Rand, B: int, P: int, N: int, D: int, H: int
+    submission: Submission, rand: Rand, B: int, P: int, N: int, D: int, H: int, spread: float
 ) -> None:
     """It continues from whatever keys and values the cache holds"""
     state = draw_state(rand, shapes(D))
+    state["w_q.weight"] = state["w_q.weight"] * spread
+    tolerance = 5e-3 if spread > 1 else None  # as in test_without_cache
     cache = some_cache(rand, B, H, P, D // H)
     x = rand(B=B, T=N, D=D)
     expected, joined = reference(state, H, x, cache)
     output, after = module(submission, state, H)(x, cache)
     when = f" for {N} new after {P} old"
-    expect_output(output, expected, when)
+    expect_output(output, expected, when, rtol=tolerance, atol=tolerance)
     expect_cache(after, joined, when)
 
 
@@ -319,6 +338,13 @@ def test_no_state(submission: Submission, rand: Rand) -> None:
         expect_output(output, expected["one text"][0][:, :length], " of one text, begun again,")
     expect_parameters(attention.state_dict(), shapes(D), where="state_dict()")
 
+    start, ends = one[:, :2], (one[:, 2:], other[:, 2:])
+    _, cached = reference(state, H, start)
+    wanted = [cached, *(reference(state, H, end, cached)[1] for end in ends)]
+    kept = submission.given(IN_TURN, "Called", attention)(start, *ends)
+    for which, (cache, right) in enumerate(zip(kept, wanted, strict=True), start=1):
+        expect_cache(cache, right, f" of call {which}, as it is after call 3,")
+
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(
@@ -386,6 +412,7 @@ def test_gradients(submission: Submission, rand: Rand, P: int, N: int) -> None:
     B, D, H = 2, 12, 3
     state = draw_state(rand, shapes(D))
     attention = module(submission, state, H)
+    attention.train(N > 1)  # in which nothing differs from evaluation mode
     trained = trained_parameters(attention, state)
     cache = some_cache(rand, B, H, P, D // H) if P else None
     x = rand(B=B, T=N, D=D, grad=True)

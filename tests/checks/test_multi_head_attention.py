@@ -357,6 +357,7 @@ def test_mask_shapes(
     tolerance = 5e-3 if spread > 1 else None  # as in test_weights
     query, key, value = tokens(rand, sizes["B"], sizes["Tq"], sizes["Tk"], D)
     mha = module(submission, state, H)
+    mha.train(spread > 1)  # in which nothing is dropped
     for axes in ("Tq Tk", "H Tq Tk", "B 1 1 Tk", "B 1 Tq Tk", "1 H 1 Tk", "B H Tq Tk"):
         shape = {
             f"axis_{place}": sizes.get(axis, 1)  # "1" is in no table of sizes
@@ -371,17 +372,19 @@ def test_mask_shapes(
 
 @pytest.mark.points(1, hint=5)
 @torch.no_grad()
-def test_mask_dtypes(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_mask_dtypes(submission: Submission, rand: Rand, seed: int, device: torch.device) -> None:
     """A mask may be bool or zeros and ones of any dtype"""
     B, T, D, H = 3, 5, 12, 2
     state = draw_state(rand, shapes(D))
     x = rand(B=B, T=T, D=D)
     mha = module(submission, state, H)
-    mask = padding([5, 2, 4], T, device)
-    expected = reference(state, H, x, x, x, mask)
-    for dtype in (torch.bool, torch.int64, torch.uint8, torch.float32):
-        results = mha(x, x, x, mask=mask.to(dtype))
-        expect_both(results, expected, f" for a mask of {dtype}")
+    heads = draw_truths(rand, seed, B=B, H=H, Tq=T, Tk=T)
+    nothing = torch.zeros(T, T, dtype=torch.bool, device=device)
+    for mask in (padding([5, 2, 4], T, device), heads, heads[0], nothing):
+        expected = reference(state, H, x, x, x, mask)
+        for dtype in (torch.bool, torch.int64, torch.uint8, torch.float32):
+            results = mha(x, x, x, mask=mask.to(dtype))
+            expect_both(results, expected, f" for a mask of {dtype}")
 
 
 def blocked_rows(B: int, T: int, device: torch.device) -> Tensor:
@@ -407,7 +410,9 @@ def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) 
     one_head[1, T // 2] = False
     for mask in (blocked_rows(B, T, device), row, nothing, one_head):
         expected = reference(state, H, x, x, x, mask)
-        expect_both(mha(x, x, x, mask=mask), expected)
+        for when in ("", " in training"):
+            mha.train(bool(when))  # in which nothing is dropped
+            expect_both(mha(x, x, x, mask=mask), expected, when)
 
 
 @pytest.mark.points(1)
@@ -418,6 +423,7 @@ def test_blocked_gradients(submission: Submission, rand: Rand, device: torch.dev
     mha = module(submission, state, H)
     trained = trained_parameters(mha, state)
     query, key, value = (rand(B=B, T=T, D=D, grad=True) for _ in range(3))
+    mha.train()
     mask = blocked_rows(B, T, device)
     expected, _ = reference(trained, H, query, key, value, mask)
     output, _ = mha(query, key, value, mask=mask)
@@ -450,7 +456,14 @@ def test_input_gradients(
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
 def test_parameter_gradients(
-    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+    submission: Submission,
+    rand: Rand,
+    device: torch.device,
+    B: int,
+    Tq: int,
+    Tk: int,
+    D: int,
+    H: int,
 ) -> None:
     """Gradients reach the weights and biases of all four layers"""
     state = draw_state(rand, shapes(D))
@@ -458,9 +471,11 @@ def test_parameter_gradients(
     mha.train()
     trained = trained_parameters(mha, state)
     query, key, value = tokens(rand, B, Tq, Tk, D)
-    expected, _ = reference(trained, H, query, key, value)
-    output, _ = mha(query, key, value)
-    expect_gradients(output, expected, trained)
+    for inputs in ((query, key, value), (query, key, key), (key, key, key)):
+        for mask in (None, padding([Tk - 1 - n for n in range(B)], Tk, device)):
+            expected, _ = reference(trained, H, *inputs, mask)
+            output, _ = mha(*inputs, mask=mask)
+            expect_gradients(output, expected, trained)
 
 
 # --- the layers ------------------------------------------------------------------------------
@@ -647,16 +662,18 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     query, key = rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True)
     leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
-    output, weights = reference(state, H, query, key, value)
+    output, _ = reference(state, H, query, key, value)
 
     mha = module(submission, state, H, dropout=p, bias=False)
     expect_close(mha(query, key, value)[0], output, axes=OUTPUT, what="the output after eval()")
     mha = module(submission, state, H, dropout=p, bias=False)  # test_modes changes back and forth
     mha.train()
-    dropped, returned = mha(query, key, value)
-    expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
-    once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-    expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
+    for mask in (None, padding([5, 3, 0], Tk, device)):
+        _, weights = reference(state, H, query, key, value, mask)
+        dropped, returned = mha(query, key, value, mask)
+        expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
+        once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
+        expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
 
 
 @pytest.mark.points(1, hint=6)
@@ -683,6 +700,9 @@ def test_modes(submission: Submission, rand: Rand, device: torch.device) -> None
         expect_new_draws(outputs[0], outputs[1])
         outputs = [mha(query, key, value, mask=mask)[0] for _ in range(2)]
         expect_new_draws(outputs[0], outputs[1], " with a mask")
+        for inputs in ((query, key, key), (key, key, key)):
+            outputs = [mha(*inputs)[0] for _ in range(2)]
+            expect_new_draws(outputs[0], outputs[1], " with one text as key and value")
         mha.eval()
     expect_both(mha(query, key, value), expected, " after eval()")
 

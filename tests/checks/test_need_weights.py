@@ -362,6 +362,11 @@ def test_gradients(submission: Submission, rand: Rand, device: torch.device, nee
     leaves = {"query": query, "key": key, "value": value, **own}
     # Sums of many terms, rounded accordingly in float32.
     expect_gradients_close(output, expected, leaves, axes=axes, rtol=1e-3, atol=1e-4)
+    for inputs_alike in ((query, key, key), (key, key, key)):
+        for given in (None, mask[:, :, :1]):
+            expected, _ = reference(own, *inputs_alike, given)
+            output, _ = mha(*inputs_alike, given, need_weights=need)
+            expect_gradients_close(output, expected, own, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.points(1, hint=4)
@@ -396,19 +401,22 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, need:
     query, key = rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True)
     leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
-    output, weights = reference(state, query, key, value, H=H)
+    output, _ = reference(state, query, key, value, H=H)
     mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
     mha = module(submission, state, H, dropout=p, bias=False)
     is_right, when = (expect_weights if need else expect_none), f"with need_weights={need}"
-    for _ in range(2):
+    for given in (None, mask):
+        _, weights = reference(state, query, key, value, given, H=H)
         mha.train()
-        dropped, returned = mha(query, key, value, need_weights=need)
+        dropped, returned = mha(query, key, value, given, need_weights=need)
         expect_shape(dropped, B=B, Tq=Tq, D=D)
         is_right(returned, f" in training {when}")
         once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
         first, second = (mha(query, key, value, mask, need_weights=need)[0] for _ in range(2))
         expect_new_draws(first, second, " with a mask")
+        first, second = (mha(query, query, query, need_weights=need)[0] for _ in range(2))
+        expect_new_draws(first, second, " of self-attention")
         mha.eval()
         still = mha(query, key, value, need_weights=need)[0]
         expect_close(still, output, axes=OUTPUT, what="the output after eval()")

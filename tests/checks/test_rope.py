@@ -420,14 +420,22 @@ def test_gradients(submission: Submission, rand: Rand, seed: int, blocked: bool)
         mask[:, :, 1] = False
         mask[-1] = False
         nothing = torch.zeros_like(mask)
-        results = mha(*inputs, mask=nothing)
-        expect_both(results, nearer_results(results, trained, H, *inputs, nothing))
+        for given in (nothing, nothing[0, 0], nothing.float()):
+            results = mha(*inputs, mask=given)
+            expected = nearer_results(results, trained, H, *inputs, given)
+            expect_both(results, expected, f" for a mask of zeros in {given.dtype}")
     with expect_unchanged(**({} if mask is None else {"mask": mask})):
         results = mha(*inputs, mask=mask)
     expected = nearer_results(results, trained, H, *inputs, mask)
     expect_both(results, expected)
     leaves = dict(zip(("query", "key", "value"), inputs, strict=True)) | trained
     expect_gradients_close(results[0], expected[0], leaves)
+    query, key, _ = inputs
+    for same in ((query, key, key), (key, key, key)):
+        given = None if mask is None else mask[:, :, :1]
+        results = mha(*same, mask=given)
+        expected = nearer_results(results, trained, H, *same, given)
+        expect_gradients_close(results[0], expected[0], trained)
 
 
 @pytest.mark.points(1)
@@ -532,20 +540,24 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
     leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
     plain = module(submission, state, H, bias=False)
-    output, weights = nearer_results(plain(query, key, value), state, H, query, key, value)
+    output, _ = nearer_results(plain(query, key, value), state, H, query, key, value)
     plain.train()
     what = "the output in training with the default dropout"
     expect_close(plain(query, key, value)[0], output, axes=OUTPUT, what=what)
     mha = module(submission, state, H, dropout=p, bias=False)
     mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
-    for _ in range(2):
+    for given in (None, mask):
+        answer = plain(query, key, value, given)
+        _, weights = nearer_results(answer, state, H, query, key, value, given)
         mha.train()
-        dropped, returned = mha(query, key, value)
+        dropped, returned = mha(query, key, value, given)
         expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
         once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
         first, second = (mha(query, key, value, mask)[0] for _ in range(2))
         expect_new_draws(first, second, " with a mask")
+        first, second = (mha(query, query, query)[0] for _ in range(2))
+        expect_new_draws(first, second, " of self-attention")
         mha.eval()
         still = mha(query, key, value)[0]
         expect_close(still, output, axes=OUTPUT, what="the output after eval()")

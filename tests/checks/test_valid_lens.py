@@ -271,9 +271,9 @@ def test_lens(
     # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
     tolerance = 5e-3 if spread > 1 else None
     when = f" for lengths {lengths}" + " and large scores" * (spread > 1)
-    expect_output(
-        module(submission, state, H)(*inputs, lens), expected, when, rtol=tolerance, atol=tolerance
-    )
+    attention = module(submission, state, H)
+    attention.train(spread > 1)  # in which nothing is dropped
+    expect_output(attention(*inputs, lens), expected, when, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.points(2, hint=3)
@@ -321,8 +321,9 @@ def test_empty(
     for bias in (False, True):
         state = draw_state(rand, shapes(D, bias))
         expected = reference(state, H, inputs, lens)
-        output = module(submission, state, H)(*inputs, lens)
-        expect_output(output, expected, f" for lengths {lengths}, bias={bias},")
+        attention = module(submission, state, H)
+        attention.train(bias)  # in which nothing is dropped
+        expect_output(attention(*inputs, lens), expected, f" for lengths {lengths}, bias={bias},")
 
 
 @pytest.mark.points(1)
@@ -352,7 +353,8 @@ def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None
         (
             (6, [2, 5], torch.int64),
             (6, None, torch.int64),
-            (5, [4, 1], torch.int32),
+            (5, [4, 1], torch.uint8),
+            (7, per_query, torch.int16),
             (7, per_query, torch.int32),
             (7, per_query, torch.int64),
             (6, None, torch.int64),
@@ -509,15 +511,20 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     expect_output(plain(*inputs, lens), expected, " with the default dropout")
 
     attention = module(submission, state, H, dropout=p)
+    whole = reference(state, H, [x.detach() for x in inputs])
     for _ in range(2):
         attention.train()
-        output = attention(*inputs, lens)
-        expect_shape(output, B=B, Tq=Tq, D=D)
-        once, again = output.reshape(B, Tq, H, 2, Tk).unbind(3)
-        weights = expected.reshape(B, Tq, H, 2, Tk)[:, :, :, 0]
-        expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves)
-        for given, when in (lens, ""), (lens[:, None].expand(B, Tq), " of [B, Tq]"), (None, "out"):
-            first, second = (attention(*inputs, given) for _ in range(2))
-            expect_new_draws(first, second, f" with{when} valid lengths")
+        for given, full, when in (
+            (lens, expected, ""),
+            (lens[:, None].expand(B, Tq), expected.detach(), " of [B, Tq]"),
+            (None, whole, "out"),
+        ):
+            output = attention(*inputs, given)
+            expect_shape(output, B=B, Tq=Tq, D=D)
+            once, again = output.reshape(B, Tq, H, 2, Tk).unbind(3)
+            weights = full.reshape(B, Tq, H, 2, Tk)[:, :, :, 0]
+            learned = leaves if full.requires_grad else None
+            expect_dropped(once, again, weights, p, axes=ALONG, inputs=learned)
+            expect_new_draws(output, attention(*inputs, given), f" with{when} valid lengths")
         attention.eval()
         expect_output(attention(*inputs, lens), expected, " after eval()")

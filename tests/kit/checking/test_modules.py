@@ -29,6 +29,7 @@ def test_dropout_of_a_result_is_told_in_its_own_words() -> None:
         (kept * 1.5, "are kept grow by the wrong factor\n.* on average\n.* 3$"),
         (kept + 1.0 * (kept > 0), "leaves a wrong number at B="),
         (full * (torch.arange(40)[:, None] % 2) * 2, "a draw for each number"),
+        (full * (kept[:20] != 0).repeat(2, 1) * 2, "some sequences alike\n.* a draw for each"),
     ):
         with pytest.raises(CheckFailed, match=told) as caught:
             expect_dropped(seen, None, full, 0.5, axes=ALONG, what="number")
