@@ -166,15 +166,17 @@ class RemoteModule(RemoteObject):
         self._parameters: dict[str, Any] = {}
         self._stale = True
         self._is_lazy = False
-        self._is_called = False
+        self._given: list[Any] | None = None
         self.training = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the module's forward; gradients flow back to inputs and parameters.
 
-        Only the first call is seeded, so that a later one shows what forward does to the seed.
+        A call that repeats the last one is not seeded again: it shows what that did to the
+        generators of random numbers.
         """
-        seeded, self._is_called = not self._is_called, True
+        before, self._given = self._given, [*args, *kwargs, *kwargs.values()]
+        seeded = before is None or [*map(id, before)] != [*map(id, self._given)]
         value = self._stage.call(
             self._caller,
             self.made,

@@ -370,7 +370,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     state["w_o.weight"] = torch.eye(D, device=device)
     output, _ = reference(state, H, x)
     fused = module(submission, state, H, dropout=p, bias=False)
-    for mask in (None, causal(T, device)):
+    earlier = causal(T, device)
+    for mask in (None, earlier):
         _, weights = reference(state, H, x, mask)
         fused.train()
         with expect_unchanged(x=x):
@@ -378,7 +379,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         expect_shape(dropped, "the output", B=B, T=T, D=D)
         once, again = dropped.reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG, inputs={"x": rest}, returned=returned)
-        first, second = (fused(x, causal(T, device))[0] for _ in range(2))
+        first, second = (fused(x, earlier)[0] for _ in range(2))
         expect_new_draws(first, second, " with a mask")
         fused.eval()
         expect_close(fused(x)[0], output, axes=OUTPUT, what="the output after eval()")

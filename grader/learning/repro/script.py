@@ -195,7 +195,7 @@ class _Writer:
             self._write_object(function, call, made, None if "makes" in target else header["seed"])
         else:
             name = self._new("result", self._results.values())
-            if "object" in target and not is_plain:
+            if "object" in target and not is_plain and header["seed"] is not None:
                 self.lines.append(f"torch.manual_seed({header['seed']})")
             self.lines += _statement(name, call)
             self._results[_call(exchange)] = name

@@ -396,14 +396,15 @@ def test_calling_a_module_calls_its_forward(made: Made) -> None:
     assert made.stage.case.last_call == "Layer(3, dropout=0.5)([2 x 3], scale=2.0)"
 
 
-def test_only_the_first_call_of_a_module_is_seeded(made: Made) -> None:
+def test_a_repeated_call_of_a_module_is_not_seeded_again(made: Made) -> None:
     def forward(x: Tensor) -> Tensor:
         with torch.random.fork_rng(devices=[]):  # so the next call draws the same, as at home
             return x * torch.rand(())
 
     made.real.forward = forward  # type: ignore[assignment,method-assign]
-    first, second = (made.remote(torch.ones(1, 3)) for _ in range(2))
-    assert torch.equal(first, second)
+    x = torch.ones(1, 3)
+    first, second, other = made.remote(x), made.remote(x), made.remote(x.clone())
+    assert torch.equal(first, second) and not torch.equal(first, other)
 
 
 def test_what_a_module_gives_back_is_looked_at_too(made: Made) -> None:

@@ -34,6 +34,7 @@ CASES = (
     ("scaled_scores", "matmul_capital_t", "RuntimeError", "0.0778,  0.2404,  0.4172"),
     ("concat_heads", "no_grad", "does not require grad", "tensor([[[["),
     ("multi_head_attention", "weights_first", "torch.Size([2, 3, 5, 7])", "torch.Size([2, 5, 12])"),
+    ("multi_head_attention", "dropout_restores_the_generator", "tensor([[[", "tensor([[["),
 )
 Written = dict[tuple[str, str], str]
 
