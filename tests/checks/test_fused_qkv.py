@@ -369,10 +369,13 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     state["w_qkv.weight"] = torch.cat([0.5 * state["w_qkv.weight"][: 2 * D], values])
     state["w_o.weight"] = torch.eye(D, device=device)
     output, _ = reference(state, H, x)
-    fused = module(submission, state, H, dropout=p, bias=False)
+    fused, evaluated = (module(submission, state, H, dropout=p, bias=False) for _ in range(2))
     earlier = causal(T, device)
     for mask in (None, earlier):
-        _, weights = reference(state, H, x, mask)
+        # A mask that is read wrongly costs points in other checks: here its results are the norm.
+        full = output if mask is None else evaluated(x, mask)[0]
+        expect_shape(full, "the output after eval()", B=B, T=T, D=D)
+        weights = full.reshape(B, T, H, 2, T).movedim(1, 3)[:, :, 0]
         fused.train()
         with expect_unchanged(x=x):
             dropped, returned = fused(x, mask)

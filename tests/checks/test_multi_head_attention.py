@@ -456,14 +456,7 @@ def test_input_gradients(
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
 def test_parameter_gradients(
-    submission: Submission,
-    rand: Rand,
-    device: torch.device,
-    B: int,
-    Tq: int,
-    Tk: int,
-    D: int,
-    H: int,
+    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
 ) -> None:
     """Gradients reach the weights and biases of all four layers"""
     state = draw_state(rand, shapes(D))
@@ -472,10 +465,9 @@ def test_parameter_gradients(
     trained = trained_parameters(mha, state)
     query, key, value = tokens(rand, B, Tq, Tk, D)
     for inputs in ((query, key, value), (query, key, key), (key, key, key)):
-        for mask in (None, padding([Tk - 1 - n for n in range(B)], Tk, device)):
-            expected, _ = reference(trained, H, *inputs, mask)
-            output, _ = mha(*inputs, mask=mask)
-            expect_gradients(output, expected, trained)
+        expected, _ = reference(trained, H, *inputs)
+        output, _ = mha(*inputs)
+        expect_gradients(output, expected, trained)
 
 
 # --- the layers ------------------------------------------------------------------------------
@@ -664,15 +656,21 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
     output, _ = reference(state, H, query, key, value)
 
-    mha = module(submission, state, H, dropout=p, bias=False)
-    expect_close(mha(query, key, value)[0], output, axes=OUTPUT, what="the output after eval()")
+    evaluated = module(submission, state, H, dropout=p, bias=False)
+    expect_close(
+        evaluated(query, key, value)[0], output, axes=OUTPUT, what="the output after eval()"
+    )
     mha = module(submission, state, H, dropout=p, bias=False)  # test_modes changes back and forth
     mha.train()
-    for mask in (None, padding([5, 3, 0], Tk, device)):
-        _, weights = reference(state, H, query, key, value, mask)
+    for mask in (None, padding([5, 3, 4], Tk, device)):
+        # A mask that is read wrongly costs points in other checks: here its results are the norm.
+        full = output if mask is None else evaluated(query, key, value, mask)[0]
+        expect_shape(full, "the output after eval()", B=B, Tq=Tq, D=D)
+        weights = full.reshape(B, Tq, H, 2, Tk).movedim(1, 3)[:, :, 0]
         dropped, returned = mha(query, key, value, mask)
         expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
         once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
+        returned = returned if mask is None else None
         expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
 
 

@@ -547,8 +547,10 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
     mha = module(submission, state, H, dropout=p, bias=False)
     mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
     for given in (None, mask):
-        answer = plain(query, key, value, given)
-        _, weights = nearer_results(answer, state, H, query, key, value, given)
+        # A mask that is read wrongly costs points in other checks: here its results are the norm.
+        full = output if given is None else plain(query, key, value, given)[0]
+        expect_shape(full, "the output", B=B, Tq=Tq, D=D)
+        weights = full.reshape(B, Tq, H, 2, Tk).movedim(1, 3)[:, :, 0]
         mha.train()
         dropped, returned = mha(query, key, value, given)
         expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
