@@ -372,7 +372,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     fused, evaluated = (module(submission, state, H, dropout=p, bias=False) for _ in range(2))
     earlier = causal(T, device)
     for mask in (None, earlier):
-        # A mask that is read wrongly costs points in other checks: here its results are the norm.
+        # A wrong mask costs points in other checks: here the module's own results are the norm.
         full = output if mask is None else evaluated(x, mask)[0]
         expect_shape(full, "the output after eval()", B=B, T=T, D=D)
         weights = full.reshape(B, T, H, 2, T).movedim(1, 3)[:, :, 0]

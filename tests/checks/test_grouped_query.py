@@ -421,7 +421,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
 
     gqa, evaluated = (module(submission, state, sizes, dropout=p, bias=False) for _ in range(2))
     for given in (None, mask):
-        # A mask that is read wrongly costs points in other checks: here its results are the norm.
+        # A wrong mask costs points in other checks: here the module's own results are the norm.
         full = output if given is None else evaluated(query, key, value, given)[0]
         expect_shape(full, "the output after eval()", B=B, Tq=Tq, D=D)
         weights = full.reshape(B, Tq, H, 2, Tk).movedim(1, 3)[:, :, 0]

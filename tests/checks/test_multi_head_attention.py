@@ -662,7 +662,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     mha = module(submission, state, H, dropout=p, bias=False)  # test_modes changes back and forth
     mha.train()
     for mask in (None, padding([5, 3, 4], Tk, device)):
-        # A mask that is read wrongly costs points in other checks: here its results are the norm.
+        # A wrong mask costs points in other checks: here the module's own results are the norm.
         full = output if mask is None else evaluated(query, key, value, mask)[0]
         expect_shape(full, "the output after eval()", B=B, Tq=Tq, D=D)
         weights = full.reshape(B, Tq, H, 2, Tk).movedim(1, 3)[:, :, 0]

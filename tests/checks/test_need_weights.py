@@ -406,7 +406,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, need:
     mha, evaluated = (module(submission, state, H, dropout=p, bias=False) for _ in range(2))
     is_right, when = (expect_weights if need else expect_none), f"with need_weights={need}"
     for given in (None, mask):
-        # A mask that is read wrongly costs points in other checks: here its results are the norm.
+        # A wrong mask costs points in other checks: here the module's own results are the norm.
         full = output
         if given is not None:
             full = evaluated(query, key, value, given, need_weights=need)[0]

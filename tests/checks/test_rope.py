@@ -547,7 +547,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
     mha = module(submission, state, H, dropout=p, bias=False)
     mask = torch.arange(Tk, device=device).reshape(1, 1, 1, Tk) != 2
     for given in (None, mask):
-        # A mask that is read wrongly costs points in other checks: here its results are the norm.
+        # A wrong mask costs points in other checks: here the module's own results are the norm.
         full = output if given is None else plain(query, key, value, given)[0]
         expect_shape(full, "the output", B=B, Tq=Tq, D=D)
         weights = full.reshape(B, Tq, H, 2, Tk).movedim(1, 3)[:, :, 0]

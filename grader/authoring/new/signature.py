@@ -111,7 +111,7 @@ def _closing(text: str) -> int:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads what was typed, the `whole` of which its errors show."""
+    """Reads a signature; its errors quote the `whole` of what was typed."""
 
     whole: str
     has_arrays: bool
