@@ -29,7 +29,7 @@ _TOO_MUCH = (
     "self.scale = 0.5"
 )
 _STANDARD_ERRORS = 8  # a start may be off by this many, so chance alone fails no answer
-_ENOUGH = 150  # if so many pairs of draws should differ, chance never makes half of them agree
+_ENOUGH = 150  # pairs that should differ: of so many, chance alone never leaves less than half
 
 
 def linear_shapes(layers: Shapes, bias: bool = True) -> dict[str, tuple[int, ...]]:

@@ -21,7 +21,8 @@ from typing import Any, Generic, TypeVar
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-# What does one job after the other in a forked process, and what releases here all that it holds.
+# A function that does one job after another in a forked process, and one that releases here what
+# that process used.
 Work = tuple[Callable[[Job], Result], Callable[[], None]]
 
 _FAREWELL = 2.0  # seconds

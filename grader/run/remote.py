@@ -172,8 +172,8 @@ class RemoteModule(RemoteObject):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the module's forward; gradients flow back to inputs and parameters.
 
-        A call that repeats the last one is not seeded again: it shows what that did to the
-        generators of random numbers.
+        A call that repeats the last one is not seeded again: so it shows what the last one did to
+        the generators of random numbers.
         """
         before, self._given = self._given, [*args, *kwargs, *kwargs.values()]
         seeded = before is None or [*map(id, before)] != [*map(id, self._given)]
