@@ -64,6 +64,7 @@ _DEFINED = re.compile(r"^[ \t]*(?:def|class) (\w+)", re.MULTILINE)
 _CELL_MARK = re.compile(
     r"^# In ?\[[ \d]*\]:?[ \t]*$|^# ?%%(?:[ \t].*)?$|^# COMMAND -{10}[ \t]*$", re.MULTILINE
 )
+_QUOTES = ('"""', "'''")
 # How Jupyter exports a cell that began with `%%time`.
 _TEXT = r"""('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
 _CELL_MAGIC = re.compile(
@@ -196,8 +197,22 @@ def script(shown: str, name: str, data: bytes) -> Submission:
     if not _EXPORTED.search(data):
         return Submission(shown, {name: data}, script=name)
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
-    cells = (_with_magic(cell) for cell in _CELL_MARK.split(text) if cell.strip())
+    cells = (_with_magic(cell) for cell in _marked_cells(text) if cell.strip())
     return Submission(shown, {}, cells=tuple(cells))
+
+
+def _marked_cells(text: str) -> Iterator[str]:
+    """The texts between the marks of cells; a mark in a string of several lines is none."""
+    closed = {quote for quote in _QUOTES if text.count(quote) % 2 == 0}  # in the whole file
+    opened: set[str] = set()
+    start = seen = 0
+    for mark in _CELL_MARK.finditer(text):
+        opened ^= {quote for quote in closed if text.count(quote, seen, mark.start()) % 2}
+        seen = mark.end()
+        if not opened:
+            yield text[start : mark.start()]
+            start = seen
+    yield text[start:]
 
 
 def _with_magic(cell: str) -> str:
@@ -389,7 +404,11 @@ def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
     """
     pending = [folder]
     for parent in pending:  # no recursion: a student chose how deep the folders are
-        for path in _entries(parent):
+        entries = _entries(parent)
+        own = parent / EXERCISES
+        if parent / FILE_NAME in entries and own in entries and own.is_dir():
+            entries = [own]  # of a student's copy, which holds the kit too
+        for path in entries:
             mode = path.lstat().st_mode
             if not stat.S_ISDIR(mode):
                 if not path.name.startswith("._"):  # macOS adds one for each file in an archive

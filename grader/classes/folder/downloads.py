@@ -170,11 +170,10 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(part for part in path.parts if part not in ("/", "//", ".."))
 
 
-def _exercises(paths: Collection[tuple[str, ...]]) -> tuple[str, ...]:
-    """Whose .py files count: exercises/ of a student's copy, which holds the kit too, else all."""
-    copies = [parts[:-1] for parts in paths if parts[-1:] == (FILE_NAME,)]
-    own = (*min(copies, key=len), EXERCISES) if copies else ()
-    return own if any(parts[: len(own)] == own for parts in paths) else ()
+def _exercises(paths: Collection[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """The exercises/ of each student's copy: only its .py files count, as a copy has the kit's."""
+    copies = {(*parts[:-1], EXERCISES) for parts in paths if parts[-1:] == (FILE_NAME,)}
+    return copies & {parts[:-1] for parts in paths}
 
 
 def _unpack(place: Path, name: str, heap: Heap) -> None:
@@ -195,7 +194,8 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
                 inside = safe_line("/".join(parts))
                 if not parts or entry.is_dir() or any(map(is_left_out, parts)):
                     continue
-                if inside.lower().endswith(".py") and parts[: len(counting)] != counting:
+                is_own = any(parts[:depth] in counting for depth in range(DEPTH_CAP + 1))
+                if inside.lower().endswith(".py") and counting and not is_own:
                     continue
                 if stat.S_ISLNK(entry.external_attr >> 16):
                     heap.others.append(f"the link {inside}")

@@ -171,10 +171,11 @@ def test_a_link_to_a_folder_is_that_folder_for_its_owner_and_nobody_else(secret:
 
 def test_of_a_students_copy_the_exercises_count(secret: Path) -> None:
     kit = {f"grader/m{number}.py": "" for number in range(300)}
-    copy = write_files(secret.parent / "ada", {"course.toml": "", **kit})
+    copy = write_files(secret.parent / "ada/copy", {"course.toml": "", **kit})
     write_files(copy, {"exercises/wings.py": "mine"})
     found = read_submission(copy)
     assert found.files == {"wings.py": b"mine"} and found.name == str(copy / "exercises")
+    assert read_submission(copy.parent).files == {"copy/exercises/wings.py": b"mine"}
     (copy / "exercises").rename(copy / "elsewhere")
     link(copy / "exercises", copy / "elsewhere")
     with pytest.raises(SubmissionFileError, match="exercises: is a link, which is not followed"):
@@ -531,6 +532,10 @@ EXPORTED = {
     "no export": (
         '{"cells": [{"cell_type": "code", "source": ["x = 1\\n", "y"]}, {"cell_type": "raw"}]}',
         ("x = 1\ny",),
+    ),
+    "VS Code's, with marks in strings, of which one never ends": (
+        "# %%\na = '''\n# %%\n'''\n# %%\nb = \"\"\"\n# %%\nc = 3\n",
+        ("\na = '''\n# %%\n'''\n", '\nb = """\n', "\nc = 3\n"),
     ),
     "a call of the grader": ("x = 1\ngrade_here('x')\n", ("x = 1\ngrade_here('x')\n",)),
     "VS Code's": (

@@ -91,6 +91,9 @@ def test_of_an_archived_students_copy_the_exercises_count(tmp_path: Path) -> Non
     heap = unpacked(tmp_path, zipped({"ada-main/course.toml": b"", **kit, **own}))
     assert heap.files == {"ada-main/exercises/wings.py": b"x = 1"}
     assert heap.notebooks == {"ada-main/mine.ipynb": b"{}"}
+    older = {"ada-main/old/course.toml": b"", "ada-main/old/exercises/wings.py": b"x = 0"}
+    heap = unpacked(tmp_path, zipped({"ada-main/course.toml": b"", **kit, **own, **older}))
+    assert heap.files.keys() == {"ada-main/exercises/wings.py", "ada-main/old/exercises/wings.py"}
     alone = {"exercises/wings.py": b"x = 1", "more/tail.py": b"y = 2"}
     assert unpacked(tmp_path, zipped(alone)).files == alone
 
