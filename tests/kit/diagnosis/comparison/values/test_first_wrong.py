@@ -22,67 +22,44 @@ def right(name: str, array: Any) -> Right:
 WAY = [[right("query", Q), right("key", K)], [right("scores", SCORES)], [right("output", OUT)]]
 GETS, MAKES = "Your forward gets ", "Your forward makes "
 NEXT = "None of its tensors equals what comes next: "
+BOTH = f"{MAKES}the query and the key (f.py, line 1)"
+LATER = f"{MAKES}the query and the key (f.py, line 2). {NEXT}the scores (B, T, D)."
+NO_SCORES = f"{BOTH}. {NEXT}the scores (B, T, D)."
+NO_OUTPUT = f"{NEXT}the output (B, T, D)."
+SCORES_COME = f"{BOTH}. What comes next: the scores (B, T, D)."
+TRIPLED = f"{SCORES_COME} Your numbers are 3 times these (f.py, line 2)."
+NEARLY = f"{SCORES_COME} In f.py, line 2, your numbers are nearly these, but differ by up to 0.0"
+MOVED = "your tensor holds exactly the right numbers, each one once"
 TOLD: dict[str, tuple[list[Any], str | None]] = {
-    "the scores are wrong": (
-        [Q, K, WRONG],
-        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
-    ),
+    "the scores are wrong": ([Q, K, WRONG], NO_SCORES),
     "one of two is wrong": ([Q, WRONG], f"{GETS}the query right (f.py, line 0). {NEXT}the key"),
     "another beside it was wrong": (
         [Q, WRONG, SCORES],
-        (
-            f"{GETS}the scores right (f.py, line 2). {NEXT}the output (B, T, D). "
-            "None equals the key (B, T, D) either."
-        ),
+        f"{GETS}the scores right (f.py, line 2). {NO_OUTPUT} None equals the key (B, T, D) either.",
     ),
-    "the output is wrong": (
-        [Q, K, SCORES],
-        f"{GETS}the scores right (f.py, line 2). {NEXT}the output (B, T, D).",
-    ),
+    "the output is wrong": ([Q, K, SCORES], f"{GETS}the scores right (f.py, line 2). {NO_OUTPUT}"),
     "another way to the scores": ([WRONG, SCORES], f"{GETS}the scores right (f.py, line 1). "),
-    "a factor": (
-        [Q, K, 3 * SCORES],
-        (
-            f"{MAKES}the query and the key (f.py, line 1). What comes next: the scores "
-            "(B, T, D). Your numbers are 3 times these (f.py, line 2)."
-        ),
-    ),
-    "a factor, and copies": (
-        [Q, K, 3 * SCORES, 3 * SCORES],
-        (
-            f"{MAKES}the query and the key (f.py, line 1). What comes next: the scores "
-            "(B, T, D). Your numbers are 3 times these (f.py, line 2)."
-        ),
-    ),
+    "a factor": ([Q, K, 3 * SCORES], TRIPLED),
+    "a factor, and copies": ([Q, K, 3 * SCORES, 3 * SCORES], TRIPLED),
     "a factor that comes later than the author's": (
         [Q, K, 3 * SCORES, OUT / 2],
         (
-            f"{MAKES}the query and the key (f.py, line 1). After that: the output (B, T, D). "
+            f"{BOTH}. After that: the output (B, T, D). "
             "Your numbers are 0.5 times these (f.py, line 3)."
         ),
     ),
-    "a factor, before all numbers become 0": (
-        [Q, K, 3 * SCORES, 0 * SCORES],
-        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
-    ),
+    "a factor, before all numbers become 0": ([Q, K, 3 * SCORES, 0 * SCORES], NO_SCORES),
     "a factor, before all numbers become -inf": (
         [Q, K, 3 * SCORES, numpy.full_like(SCORES, -numpy.inf)],
-        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
+        NO_SCORES,
     ),
     "axes": (
         [SCORES.transpose(0, 2, 1)],
-        (
-            f"{GETS}the scores right (f.py, line 0), with the axes in the order (B, D, T). "
-            f"{NEXT}the output (B, T, D)."
-        ),
+        f"{GETS}the scores right (f.py, line 0), with the axes in the order (B, D, T). {NO_OUTPUT}",
     ),
     "the next is there in other places": (
         [Q, K, SCORES.reshape(2, 4, 3).transpose(0, 2, 1)],
-        (
-            f"{MAKES}the query and the key (f.py, line 1), but not the scores (B, T, D). In "
-            "f.py, line 2, your tensor holds exactly the right numbers, each one once, but in "
-            "other places."
-        ),
+        f"{BOTH}, but not the scores (B, T, D). In f.py, line 2, {MOVED}, but in other places.",
     ),
     "one beside it was there in part": (
         [Q, numpy.where(K > 0, K, 0), SCORES],
@@ -98,14 +75,8 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
             "some positions where other numbers are expected."
         ),
     ),
-    "what relates to the next was made before": (
-        [numpy.where(SCORES > 0, SCORES, 0), Q, K],
-        f"{MAKES}the query and the key (f.py, line 2). {NEXT}the scores (B, T, D).",
-    ),
-    "a tensor of zeros": (
-        [Q, K, numpy.zeros_like(SCORES)],
-        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
-    ),
+    "what relates to the next was made before": ([numpy.where(SCORES > 0, SCORES, 0), Q, K], LATER),
+    "a tensor of zeros": ([Q, K, numpy.zeros_like(SCORES)], NO_SCORES),
     "nothing is right": (
         [WRONG],
         (
@@ -120,22 +91,22 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
     "one beside it is there in other places": (
         [K.reshape(2, 4, 3).transpose(0, 2, 1), Q],
         (
-            f"{GETS}the query right (f.py, line 1), but not the key (B, T, D). In f.py, line 0, "
-            "your tensor holds exactly the right numbers, each one once"
+            f"{GETS}the query right (f.py, line 1), but not the key (B, T, D). "
+            f"In f.py, line 0, {MOVED}"
         ),
     ),
     "a multiple of the next, then something else": (
         [Q, K, SCORES * 2, SCORES[..., ::-1]],
         (
-            f"{MAKES}the query and the key (f.py, line 1), but not the scores (B, T, D). In "
-            "f.py, line 3, your tensor is the right one with D reversed."
+            f"{BOTH}, but not the scores (B, T, D). In f.py, line 3, your tensor is the right one "
+            "with D reversed."
         ),
     ),
     "what was right is put in another order": (
         [Q, K, K[:, ::-1], WRONG],
         (
-            f"{MAKES}the query and the key (f.py, line 1). In f.py, line 2, it makes another "
-            "tensor of the key (B, T, D): your tensor is the right one with T reversed."
+            f"{BOTH}. In f.py, line 2, it makes another tensor of the key (B, T, D): your tensor "
+            "is the right one with T reversed."
         ),
     ),
     "what was right two steps before loses its signs": (
@@ -145,28 +116,13 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
             "the query (B, T, D): your tensor is the right one without its signs"
         ),
     ),
-    "what is right is scaled, which may be right": (
-        [Q, Q / 2, K, WRONG],
-        f"{MAKES}the query and the key (f.py, line 2). {NEXT}the scores (B, T, D).",
-    ),
+    "what is right is scaled, which may be right": ([Q, Q / 2, K, WRONG], LATER),
     "a mean of what is right begins with it, as under a causal mask": (
         [Q, K, K.cumsum(1) / numpy.arange(1, 4)[:, None], WRONG],
-        f"{MAKES}the query and the key (f.py, line 1). {NEXT}the scores (B, T, D).",
+        NO_SCORES,
     ),
-    "nearly a multiple of the next": (
-        [Q, K, SCORES * 1.002],
-        (
-            f"{MAKES}the query and the key (f.py, line 1). What comes next: the scores (B, T, "
-            "D). In f.py, line 2, your numbers are nearly these, but differ by up to 0.00"
-        ),
-    ),
-    "nearly the next, and copies": (
-        [Q, K, SCORES + 0.002 * SCORES**2, SCORES + 0.002 * SCORES**2],
-        (
-            f"{MAKES}the query and the key (f.py, line 1). What comes next: the scores (B, T, "
-            "D). In f.py, line 2, your numbers are nearly these, but differ by up to 0.0"
-        ),
-    ),
+    "nearly a multiple of the next": ([Q, K, SCORES * 1.002], NEARLY),
+    "nearly the next, and copies": ([Q, K, *[SCORES + 0.002 * SCORES**2] * 2], NEARLY),
     "one beside it is wrong, one nearly right": (
         [Q + 0.002 * Q**2, WRONG],
         (
