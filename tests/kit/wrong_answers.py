@@ -5,7 +5,8 @@ answers/<slug>.diff has an entry for each. It begins "<base>.<name>: ", then wha
 <base> is the right answer that it starts from: answers/<slug>/<base>.py or
 tests/accepted/<slug>/<name>.py, or "whole" for an answer that shares nothing with one. The rest is
 the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines that begin with a
-space only say where, and "@@" stands between two places. Each place must occur once in the base.
+space only say where, and "@@" stands between two places. "! old => new" changes part of a line and
+needs no "@@" before it. Each place must occur once in the base.
 """
 
 import re
@@ -68,10 +69,17 @@ def _edited(slug: str, name: str, base: str, edit: str) -> str:
     folder, _, base = base.rpartition("/")
     file = (ROOT / "tests" / folder if folder else ANSWERS) / slug / f"{base}.py"
     text = "\n" if base == "whole" else "\n" + file.read_text(encoding="utf-8")
-    for place in edit.split("\n@@\n"):
-        lines = place.split("\n")
-        old, new = ("".join(f"{li[1:]}\n" for li in lines if li[:1] != drop) for drop in "+-")
-        if text.count(f"\n{old}") != 1:
+    for place in re.split(r"\n@@\n|\n(?=! )", edit):
+        if place.startswith("! "):
+            old, new = place[2:].split(" => ")
+        else:
+            old, new = (_without(sign, place) for sign in "+-")
+        if text.count(old) != 1:
             raise ValueError(f"{table_file(slug).name}, {name}: not once in {base}.py:\n{old}")
-        text = text.replace(f"\n{old}", f"\n{new}")
+        text = text.replace(old, new)
     return text[1:]
+
+
+def _without(sign: str, place: str) -> str:
+    """The lines of a place but for those of a sign: without "+" as they are in the base."""
+    return "\n".join(["", *(line[1:] for line in place.split("\n") if line[:1] != sign), ""])
