@@ -68,7 +68,7 @@ def replayed(
     """All cells in the order to run them: the newest version of each, in the place of the first.
 
     `cells` are in the order in which they ran. The cell numbered `graded` comes last, and only it
-    defines what its stages ask for: no older definition counts.
+    defines what its stages ask for: no older definition counts, unless the cell adds to that.
     """
     cells = _without_old_tests(course, cells)
     newest = {cell.id or cell.number: cell for cell in cells}  # in the order of the first versions
@@ -76,7 +76,9 @@ def replayed(
     last = [cell for cell in cells if cell.number == graded]
     if not last:
         return rest
-    asked = [entry.name for stage in stages for entry in stage.entry_points]
+    added = _changers(last)
+    entries = [entry for stage in stages for entry in stage.entry_points]
+    asked = [entry.name for entry in entries if entry.name not in added]
     forget = "\n".join(f"{name} = None; del {name}" for name in asked)
     return [*rest, Cell(0, forget), *last]
 
@@ -94,8 +96,9 @@ def submitted(
     one that sets an option of a library does not, as it may train a model beside.
 
     `cells` are in the order in which they ran. `graded` is the number of the cell with which its
-    stage is graded: only it defines what that stage asks for. A new version of a cell takes the
-    place of the old one, and the cells of stages are in the order of the course.
+    stage is graded: only it defines what that stage asks for, unless it adds to an older definition
+    of that. A new version of a cell takes the place of the old one, and the cells of stages are in
+    the order of the course.
     """
     cells = _without_old_tests(course, cells)
     wanted: set[str] = set()
@@ -108,7 +111,8 @@ def submitted(
         wanted |= names(cell.source).needed
         own = [stage for stage in stages if stage.slug == cell.slug]
         entries = [entry for stage in own for entry in stage.entry_points]
-        known |= {name for name in wanted if any(entry.asks_for(name) for entry in entries)}
+        new = wanted - _changers([cell]).keys()
+        known |= {name for name in new if any(entry.asks_for(name) for entry in entries)}
     taken |= {cell for cell in cells if ANY in names(cell.source).imported}
     wanted |= set().union(*(names(cell.source).needed for cell in taken))
     definer = _definers(cells, names)

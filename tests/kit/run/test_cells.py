@@ -111,6 +111,14 @@ def test_a_graded_stage_is_not_answered_by_an_older_cell() -> None:
     assert chosen(AVERAGE, SMOOTH, older, typo, only="smooth") == [1, 3]
 
 
+def test_a_graded_cell_may_add_to_what_an_older_cell_defines() -> None:
+    more = "%%grade smooth\nsmooth.width = 3"
+    assert chosen(AVERAGE, SMOOTH, more, graded=3, only="smooth") == [1, 2, 3]
+    chain = replayed(TINY, [TINY.stage("smooth")], [Cell(1, SMOOTH), Cell(2, more)], 2)
+    exec("\n".join(cell.source for cell in chain).replace("%%", "#"), names := {})
+    assert names["smooth"].width == 3
+
+
 def test_only_what_the_stages_ask_for_is_taken() -> None:
     later = "def roughness(values):\n    return smooth(values)"
     assert chosen(AVERAGE, SMOOTH, later, only="smooth") == [1, 2]
