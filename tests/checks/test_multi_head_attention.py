@@ -635,13 +635,43 @@ def test_builtin_gpu(submission: Submission, rand: Rand, device: torch.device) -
 # --- dropout ---------------------------------------------------------------------------------
 
 
-@pytest.mark.points(2, hint=6)
+@pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("p", [0.5, 0.2])
 def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights and divides the others by 1 - dropout"""
-    # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight can
-    # be read off the output twice. So the check judges what reached the output, whether or not the
-    # returned weights have been dropped.
+    state, H, inputs = dropout_case(rand, device)
+    evaluated = module(submission, state, H, dropout=p, bias=False)
+    output, _ = reference(state, H, *inputs)
+    expect_close(evaluated(*inputs)[0], output, axes=OUTPUT, what="the output after eval()")
+    mha = module(submission, state, H, dropout=p, bias=False)  # test_modes changes back and forth
+    mha.train()
+    expect_dropped_weights(mha(*inputs), output, p, H, inputs, returned=True)
+
+
+@pytest.mark.points(1, hint=6)
+@pytest.mark.parametrize("p", [0.5, 0.2])
+def test_dropout_with_a_mask(
+    submission: Submission, rand: Rand, device: torch.device, p: float
+) -> None:
+    """With a mask, too, dropout drops single weights, anew in each call"""
+    state, H, inputs = dropout_case(rand, device)
+    mask = padding([5, 3, 4], inputs[1].shape[1], device)
+    # A wrong mask costs points in other checks: here the module's own results are the norm.
+    evaluated, _ = module(submission, state, H, dropout=p, bias=False)(*inputs, mask)
+    mha = module(submission, state, H, dropout=p, bias=False)
+    mha.train()
+    results = mha(*inputs, mask)
+    expect_dropped_weights(results, evaluated, p, H, inputs, returned=False)
+    expect_new_draws(results[0], mha(*inputs, mask)[0], " with a mask")
+
+
+def dropout_case(rand: Rand, device: torch.device) -> tuple[State, int, list[Tensor]]:
+    """Layers, heads and inputs with which the weights can be read off the output.
+
+    With w_v and w_o the identity and a value that is 1 in two features of each head, every weight
+    is there twice. So a check judges what reached the output, whether or not the returned weights
+    have been dropped.
+    """
     B, H, Tq, Tk, D = 3, 4, 30, 5, 40
     one = torch.eye(D, device=device)
     state = {
@@ -650,39 +680,41 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         "w_v.weight": one,
         "w_o.weight": one,
     }
-    query, key = rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True)
-    leaves = {"query": query, "key": key}
     value = torch.eye(Tk, device=device).repeat(B, 1, H * 2)  # [B, Tk, H · 2 · Tk]
-    output, _ = reference(state, H, query, key, value)
+    return state, H, [rand(B=B, Tq=Tq, D=D, grad=True), rand(B=B, Tk=Tk, D=D, grad=True), value]
 
-    evaluated = module(submission, state, H, dropout=p, bias=False)
-    expect_close(
-        evaluated(query, key, value)[0], output, axes=OUTPUT, what="the output after eval()"
-    )
-    mha = module(submission, state, H, dropout=p, bias=False)  # test_modes changes back and forth
-    mha.train()
-    for mask in (None, padding([5, 3, 4], Tk, device)):
-        # A wrong mask costs points in other checks: here the module's own results are the norm.
-        full = output if mask is None else evaluated(query, key, value, mask)[0]
-        expect_shape(full, "the output after eval()", B=B, Tq=Tq, D=D)
-        weights = full.reshape(B, Tq, H, 2, Tk).movedim(1, 3)[:, :, 0]
-        dropped, returned = mha(query, key, value, mask)
-        expect_shape(dropped, "the output", B=B, Tq=Tq, D=D)
-        once, again = dropped.reshape(B, Tq, H, 2, Tk).movedim(1, 3).unbind(2)
-        returned = returned if mask is None else None
-        expect_dropped(once, again, weights, p, axes=ALONG, inputs=leaves, returned=returned)
+
+def expect_dropped_weights(
+    results: tuple[Tensor, Tensor],
+    evaluated: Tensor,
+    p: float,
+    num_heads: int,
+    inputs: list[Tensor],
+    *,
+    returned: bool,
+) -> None:
+    """Expect dropout on single weights of a `dropout_case`, whose output without it is given."""
+    query, key, _ = inputs
+    (B, Tq, D), Tk = query.shape, key.shape[1]
+    seen = []
+    for output, what in ((evaluated, "the output after eval()"), (results[0], "the output")):
+        expect_shape(output, what, B=B, Tq=Tq, D=D)
+        seen.append(output.reshape(B, Tq, num_heads, 2, Tk).movedim(1, 3).unbind(2))
+    ((full, _), (once, again)) = seen
+    leaves = {"query": query, "key": key}
+    weights = results[1] if returned else None
+    expect_dropped(once, again, full, p, axes=ALONG, inputs=leaves, returned=weights)
 
 
 @pytest.mark.points(1, hint=6)
 @torch.no_grad()
-def test_modes(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_modes(submission: Submission, rand: Rand) -> None:
     """Dropout acts in training mode only, with a new draw in each call"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     state = draw_state(rand, shapes(D))
     query, key, value = tokens(rand, B, Tq, Tk, D)
     mha = module(submission, state, H, dropout=0.5)
     expected = reference(state, H, query, key, value)
-    mask = padding([7, 2], Tk, device)
     for _ in range(2):
         expect_both(mha(query, key, value), expected, " after eval()")
         mha.train()
@@ -695,8 +727,6 @@ def test_modes(submission: Submission, rand: Rand, device: torch.device) -> None
                 "  got       the output of evaluation mode"
             )
         expect_new_draws(outputs[0], outputs[1])
-        outputs = [mha(query, key, value, mask=mask)[0] for _ in range(2)]
-        expect_new_draws(outputs[0], outputs[1], " with a mask")
         for inputs in ((query, key, key), (key, key, key)):
             outputs = [mha(*inputs)[0] for _ in range(2)]
             expect_new_draws(outputs[0], outputs[1], " with one text as key and value")
