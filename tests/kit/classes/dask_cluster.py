@@ -12,15 +12,15 @@ from tests.kit.support.checkout import ROOT
 
 
 class Cluster:
-    """A scheduler and two workers of one thread, which write their log to a folder."""
+    """A scheduler and workers of one thread, which write their log to a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
         self._folder = folder
         self._log = (folder / "log").open("w+b")
         self.scheduler = self._start("scheduler", "--port", "0", "--no-dashboard")
         self.address = self._said(r"Scheduler at: +(tcp://\S+)")
-        self.workers = [self.worker() for _ in range(2)]
-        self._said(r"(?s)(?:Registered to.*?){2}()")
+        self.workers = [self.worker() for _ in range(workers)]
+        self._said(rf"(?s)(?:Registered to.*?){{{workers}}}()")
 
     def worker(self) -> subprocess.Popen[bytes]:
         """One worker more."""
