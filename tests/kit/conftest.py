@@ -19,7 +19,7 @@ from tests.kit.support.warm import warm_interpreters
 __all__ = ["birds", "checks_apart", "course", "grade", "here", "refused", "say", "tiny"]
 __all__ += ["two_pytests_at_once", "workspace"]  # fixtures for the tests of every wing
 # jsonschema, which nbformat imports, knows addresses without it, and it takes seconds to import.
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+sys.modules["rfc3987_syntax"] = None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -77,7 +77,6 @@ def test_a_stage_is_told_its_own_mistake_although_an_earlier_one_has_another() -
     stage = COURSE.stage("multi_head_attention")
     report = grade(COURSE, Request(Submission("mine", files), (stage,), seed=11), "cpu")
     first, *others = report.stages[0].causes
-    assert first.show.diagnosis is not None
     assert (first.show.diagnosis.id, first.others) == ("mha_no_value_error", ())
     [other] = others
     assert other.show.message == "It fails only because concat_heads is not right yet"
@@ -319,7 +318,7 @@ def test_a_cancellation_is_heard_while_a_mistake_is_named() -> None:
             go_on()
             return {}
 
-        engine._diagnosed = diagnosed  # type: ignore[method-assign]
+        engine._diagnosed = diagnosed
         with pytest.raises(Cancelled):
             engine.grade(Request(Submission("x", wrong), (first,), 7))
 

@@ -238,7 +238,7 @@ def test_a_new_author_types_at_most_150_lines(
 
 def table(author: Author, record: dict[str, object]) -> str:
     """A record as --needed prints it, with the reason that the author types."""
-    before, after = ("\n".join(record[side]) for side in ("before", "after"))  # type: ignore[arg-type]
+    before, after = ("\n".join(record[side]) for side in ("before", "after"))
     reason = next(why for sign, why in REASONS.items() if sign in after)
     pairs = {"where": record["where"], "before": before, "after": after}
     lines = [f"{name} = {json.dumps(value)}" for name, value in pairs.items()]

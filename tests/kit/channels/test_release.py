@@ -203,7 +203,7 @@ def test_what_setup_installs_is_pinned(course_folder: Path, torch: bool, tmp_pat
         (version,) = [line for line in pinned if line.startswith("torch==")]
         assert version in cpu[0].split("|")
     assert ran[-1].startswith("-m|grader|--course|course|--submission|course/solutions|")
-    if os.getuid() == 0:  # type: ignore[attr-defined,unused-ignore]
+    if os.getuid() == 0:
         source = autograder.root / "source"
         assert [line for line in ran if line == f"chown -R nobody {source}"]
         assert [line for line in ran if line == f"chmod -R go= {source}"]
@@ -396,7 +396,7 @@ def test_gradescopes_metadata_tells_who_is_late(tmp_path: Path, capsys: Capture)
 
     assert graded() == (7.2, "The submission came late by 23 hours, which costs 20% of its points")
     bob = {"email": "BOB@x.org", "name": "Bob"}
-    assert graded(users=[METADATA["users"][0], bob])[0] == 9  # type: ignore[index]
+    assert graded(users=[METADATA["users"][0], bob])[0] == 9
     posing = {"email": "eve@x.org", "name": "bob@x.org"}  # students choose the name
     assert graded(users=[posing])[0] == 7.2
     later = {"due_date": "2026-03-08T20:00:00-04:00"}  # Gradescope's own deadline counts instead

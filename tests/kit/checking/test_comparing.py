@@ -39,7 +39,7 @@ class Slow(np.ndarray[Any, Any]):
     def __eq__(self, other: object) -> Any:
         raise AssertionError
 
-    __repr__ = __str__ = __ne__ = __eq__  # type: ignore[assignment]
+    __repr__ = __str__ = __ne__ = __eq__
 
 
 class Counted:
@@ -434,11 +434,11 @@ def test_what_is_no_array_is_the_learners_mistake_or_the_authors() -> None:
         lambda: expect_dtype([1.0], float),
     ):
         with pytest.raises(CheckFailed, match=r"has the wrong type\n .*\n  got       a list"):
-            compare()  # type: ignore[no-untyped-call]
+            compare()
     with pytest.raises(TypeError, match="not a list: expect_equal compares other values"):
-        expect_close(np.ones(1), [1.0], axes="n")  # type: ignore[arg-type]
+        expect_close(np.ones(1), [1.0], axes="n")
     with (
         pytest.raises(TypeError, match="watches tensors and arrays, not items, a list"),
-        expect_unchanged(items=[1.0]),  # type: ignore[arg-type]
+        expect_unchanged(items=[1.0]),
     ):
         pass

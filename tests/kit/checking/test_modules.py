@@ -94,7 +94,7 @@ def test_a_bias_that_the_state_gives_no_shape_is_too_much() -> None:
 
 def test_a_module_does_not_choose_the_parameters_that_its_answers_are_compared_with() -> None:
     given, honest, liar = {"weight": torch.ones(2, 3)}, *(torch.nn.Linear(3, 2) for _ in range(2))
-    liar.load_state_dict = lambda state, strict: ([], [])  # type: ignore[assignment]
+    liar.load_state_dict = lambda state, strict: ([], [])
     assert trained_parameters(with_state(honest, given), given)["weight"] is honest.weight
     with pytest.raises(CheckFailed, match="weight has other values than those that it was given"):
         trained_parameters(with_state(liar, given), given)

@@ -17,7 +17,7 @@ DUE = datetime(2026, 10, 24, 21, 59, tzinfo=timezone.utc)  # 23:59 in Berlin
 def after(seconds: float, **more: object) -> tuple[float, str] | None:
     """The share that a submission costs so long after the deadline, and how late it is."""
     found = lateness(
-        Assignment("a", (), due=DUE, late=RULE, **more),  # type: ignore[arg-type]
+        Assignment("a", (), due=DUE, late=RULE, **more),
         ["ada"],
         DUE + timedelta(seconds=seconds),
     )
@@ -80,9 +80,7 @@ def test_nobody_is_late_by_an_unknown_time_or_deadline() -> None:
 def test_what_it_says_and_costs() -> None:
     assignment = Assignment("a", (), due=DUE, late=LateRule(per_day=1 / 3))
     found = lateness(assignment, ["ada"], DUE + timedelta(hours=1, minutes=2, seconds=3))
-    assert found is not None
     assert found.words == "late by 1 hour 2 minutes, which costs 33.33% of its points"
     assert found.penalty(91) == 30.33
     without = lateness(Assignment("a", (), due=DUE), ["ada"], DUE + timedelta(days=1))
-    assert without is not None
     assert (without.words, without.penalty(91)) == ("late by 1 day, which costs nothing", 0)

@@ -73,7 +73,7 @@ class Said:
     forks = gpu = True
 
     def __init__(self, data: bytes) -> None:
-        self.channel = Channel(Pipe(data))  # type: ignore[arg-type]
+        self.channel = Channel(Pipe(data))
         self.is_there = False
 
     def start(self, **how: bool) -> Said:
@@ -122,7 +122,7 @@ def ask(data: bytes, folder: Path) -> str:
 
     What was made of the answers is returned. Raises AnswerError, and WireError in a backward pass.
     """
-    answers = WorkerAnswers(Said(data), Import(FOLD, FOLDING, Submission("a", {}, cells=("x",))))  # type: ignore[arg-type]
+    answers = WorkerAnswers(Said(data), Import(FOLD, FOLDING, Submission("a", {}, cells=("x",))))
     stage = StageUnderCheck(FOLDING, answers)
     try:
         stage.begin(1)
@@ -140,7 +140,7 @@ def ask(data: bytes, folder: Path) -> str:
 
 def tried(data: bytes, folder: Path) -> Trial:
     """What is made of the reply of a process that has run the learner's tests. WireError."""
-    channel = Channel(Pipe(data))  # type: ignore[arg-type]
+    channel = Channel(Pipe(data))
     return trial_of(channel.receive().header)
 
 

@@ -26,12 +26,12 @@ class Early(nn.Module):
 
 
 class Selfless:
-    def __init__(size: int) -> None:  # type: ignore[misc]
+    def __init__(size: int) -> None:
         pass
 
 
 class Alone:
-    def scores(q: Any, k: Any, mask: Any = None) -> None:  # type: ignore[misc]
+    def scores(q: Any, k: Any, mask: Any = None) -> None:
         pass
 
 
@@ -206,7 +206,7 @@ def test_a_module_that_lacks_what_is_imported_from_it(monkeypatch: pytest.Monkey
     assert "does not define split: define it there, or submit" in said
     half = ModuleType("half")
     half.__file__, half.__spec__ = "half.py", ModuleSpec("half", None)
-    half.__spec__._initializing = True  # type: ignore[attr-defined]
+    half.__spec__._initializing = True
     monkeypatch.setitem(sys.modules, "half", half)
     assert "half.py imports itself" in plain_words(message_of("from half import split"))
 
@@ -379,7 +379,7 @@ def test_what_a_message_says_by_itself(message: str, words: str) -> None:
 
 def test_a_variable_without_a_value() -> None:
     with pytest.raises(UnboundLocalError) as raised:
-        late += 1  # type: ignore[has-type]  # noqa: F821
+        late += 1  # noqa: F821
     late = 0
     assert "late has no value yet" in plain_words(str(raised.value)), late
 

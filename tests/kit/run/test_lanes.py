@@ -105,7 +105,7 @@ def test_given_up_nothing_is_left() -> None:
     results = in_lanes(2, range(100), doing(lambda job: time.sleep(job and 60)))
     next(results)
     start = time.monotonic()
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert time.monotonic() - start < 20
     assert multiprocessing.active_children() == []
 

@@ -166,7 +166,6 @@ def test_a_worker_reads_for_many(reader: Reader) -> None:
         assert "lines 8 to 9" in source.place(STAGE, "fold")
         (names,) = source.names([SHORT]) or [None]
         assert names is not None and names.own == {"fold"}
-        assert reader._worker is not None
         pids.add(reader._worker._pid)
     assert len(pids) == 1
     reader._worker.channel.close()

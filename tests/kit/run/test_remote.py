@@ -401,14 +401,14 @@ def test_a_repeated_call_of_a_module_is_not_seeded_again(made: Made) -> None:
         with torch.random.fork_rng(devices=[]):  # so the next call draws the same, as at home
             return x * torch.rand(())
 
-    made.real.forward = forward  # type: ignore[assignment,method-assign]
+    made.real.forward = forward
     x = torch.ones(1, 3)
     first, second, other = made.remote(x), made.remote(x), made.remote(x.clone())
     assert torch.equal(first, second) and not torch.equal(first, other)
 
 
 def test_what_a_module_gives_back_is_looked_at_too(made: Made) -> None:
-    made.real.forward = lambda x: None  # type: ignore[assignment,method-assign,misc]
+    made.real.forward = lambda x: None
     with pytest.raises(WrongReturn, match=r"Calling Layer\(\.\.\.\) returned None"):
         made.remote(torch.ones(1, 3))
 
@@ -475,7 +475,7 @@ def test_a_strict_load_refuses_what_does_not_fit(made: Made) -> None:
         made.remote.load_state_dict({**made.remote.state_dict(), "more": torch.ones(1)})
     names = made.remote.load_state_dict({"kept": torch.zeros(2)}, strict=False)
     assert names == ["linear.weight", "linear.bias"]
-    assert made.real.kept.tolist() == [0, 0]  # type: ignore[operator]
+    assert made.real.kept.tolist() == [0, 0]
 
 
 def test_a_module_without_parameters_misses_all_of_a_state() -> None:

@@ -184,7 +184,7 @@ def test_what_is_known_of_others_changes_no_verdict(grading: Grading) -> None:
     alone: dict[bytes, list[CaseFact]] = {}
     sources = (RIGHT, WRONG, OTHER_WORDS, DIES, PRINTS)
     for each in sources:
-        grading(lambda checks, grade, each=each: alone.update({each: timeless(grade(each))}))  # type: ignore[misc]
+        grading(lambda checks, grade, each=each: alone.update({each: timeless(grade(each))}))
 
     def body(checks: Counting, grade: Grade) -> None:
         for source in (*sources, *reversed(sources)):

@@ -41,7 +41,6 @@ def answering(*answers: str) -> tuple[Callable[[Frame, Container[bytes]], Frame]
 
 def same(found: CaseFact | None, learnt: CaseFact) -> bool:
     """Whether a fact is the one that was learnt, with the replies that came this time."""
-    assert found is not None
     replies = [exchange.reply for exchange in found.exchanges]
     return (found, found.number) == (learnt, learnt.number) and replies == [
         exchange.reply for exchange in learnt.exchanges

@@ -252,7 +252,6 @@ def test_a_grader_that_is_killed_leaves_nothing_behind(tmp_path: Path, when: str
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
-    assert process.stdout is not None
     pids = [*map(int, process.stdout.readline().split())]
     if when == "working":
         pids += map(int, process.stdout.readline().split())

@@ -51,11 +51,11 @@ def violations(element: Element) -> Iterator[str]:
 
 
 def check(name: str, outcome: Outcome, score: float = 0, **more: object) -> CheckResult:
-    return CheckResult(f"fold.{name}", f"It can {name}", outcome, score, 2, **more)  # type: ignore[arg-type]
+    return CheckResult(f"fold.{name}", f"It can {name}", outcome, score, 2, **more)
 
 
 def stage(*checks: CheckResult, status: Status = Status.FAILED, **more: object) -> StageResult:
-    return StageResult("fold", "Fold", status, 2, 10, False, checks, **more)  # type: ignore[arg-type]
+    return StageResult("fold", "Fold", status, 2, 10, False, checks, **more)
 
 
 def report(*stages: StageResult) -> Report:

@@ -18,7 +18,6 @@ SECTION = re.search(
     (ROOT / "docs" / "authoring.md").read_text(encoding="utf-8"),
     re.S | re.M,
 )
-assert SECTION is not None
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", SECTION[0], re.S | re.M)
 SLUG = "head_mean"
 COPIED = ("grader", "solutions", "exercises", "hints", "tests/checks", "tests/accepted")

@@ -147,7 +147,7 @@ def test_a_misconception_brings_all_that_it_needs_and_imports_no_stage() -> None
     names: dict[str, object] = {}
     exec(text, names)
     block = names["block_plus"]
-    assert block(1)(8.0) == 6.0  # type: ignore[operator]
+    assert block(1)(8.0) == 6.0
     assert text.startswith('"""Known."""\n\nimport math\n\nfrom torch import nn\n\nfrom grader.')
     reminder = '"""Known.\n\nTODO: wrong answers that people really give; x.\n"""\n'
     assert with_mistakes(reminder, [mistake]) == text

@@ -28,7 +28,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noted(self: CheckRuns, *args: object, **kwargs: object) -> object:
         runs.append(self.stage.slug)
-        return local(self, *args, **kwargs)  # type: ignore[arg-type]
+        return local(self, *args, **kwargs)
 
     monkeypatch.setattr(CheckRuns, "local", noted)
     return runs
@@ -73,7 +73,6 @@ def test_a_save_proves_the_stage_whose_file_it_is(course: Course) -> None:
     ]
     assert [each.users for each in shown][:1] == [()]
     last = shown[-1].proof
-    assert last is not None
     assert [*last.stages[0].problems] == [
         "tests/accepted/roughness/: has 2 of 3 right answers: write 1 more"
     ]
@@ -143,7 +142,7 @@ def test_a_memory_keeps_what_the_last_proof_used() -> None:
     def of(*keys: str) -> None:
         memory.begin("")
         for key in keys:
-            memory.of(key, lambda key=key: made.append(key))  # type: ignore[misc]
+            memory.of(key, lambda key=key: made.append(key))
         memory.end()
 
     of("a", "b", "a")
@@ -183,7 +182,6 @@ def test_the_command_proves_a_save_and_ends_with_ctrl_c(course: Course) -> None:
         # A test run in the background ignores Ctrl-C, and so would the command.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
-        assert process.stdout is not None
         lines = iter(process.stdout.readline, "")
         assert any("This stage is proven." in line for line in lines)
         assert any("The next save proves it again." in line for line in lines)

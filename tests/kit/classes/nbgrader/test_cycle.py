@@ -97,7 +97,7 @@ def cell(notebook: Notebook, grade_id: str) -> Notebook:
         for c in notebook["cells"]
         if c["metadata"].get("nbgrader", {}).get("grade_id") == grade_id
     )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def answered(released: Notebook, solutions: Notebook) -> Notebook:
@@ -212,7 +212,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Class:
             file.unlink()
     stamp = made.course / "submitted" / "liz_edited" / NAME / "timestamp.txt"
     stamp.write_text("soon", encoding="utf-8")
-    made.due = due(made, students, root)  # type: ignore[attr-defined]
+    made.due = due(made, students, root)
     return made
 
 
@@ -231,7 +231,7 @@ def test_everybody_gets_the_points_that_are_due_and_a_page(
     """Pages take long: only some students get one."""
     shutil.copy(made.course.parent / "gradebook.db", made.course)  # without grades
     shutil.rmtree(made.course / "autograded", ignore_errors=True)
-    due: dict[str, float] = made.due  # type: ignore[attr-defined]
+    due: dict[str, float] = made.due
     graded(made)
     assert scores(made.course) == due
     assert due["ann_full"] == due["jon_odd"] == 100
@@ -275,7 +275,7 @@ def test_without_our_package_nothing_is_graded_in_silence(made: Class, tmp_path:
 
 
 def test_plain_nbgrader_gives_partial_credit_too(made: Class, tmp_path: Path) -> None:
-    due: dict[str, float] = made.due  # type: ignore[attr-defined]
+    due: dict[str, float] = made.due
     graded = ("ann_full", "bob_partial", "cas_untouched")
     there = made.elsewhere(tmp_path, "autograded", "feedback", *(due.keys() - graded))
     there.grade("release", "nbgrader", "--kernel")

@@ -54,7 +54,7 @@ BROKEN = {
         {"cell_type": "markdown", "source": "", "attachments": {"a.png": {}}, "metadata": {}},
     ),
     "lone surrogates": data(cell("x = '\ud800'")),
-    "sources of lines": data(cell(source=["a\n", 3, "b"])),  # type: ignore[arg-type]
+    "sources of lines": data(cell(source=["a\n", 3, "b"])),
     "outputs of no kind": data(cell(outputs="none", execution_count="x")),
     "format 3": json.dumps({"worksheets": [], "nbformat": 3}).encode(),
     "as handed out": data(*as_handed_out()),

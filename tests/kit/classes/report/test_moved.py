@@ -39,7 +39,6 @@ NOW = [
 
 def test_who_rose_who_fell_and_what_became_of_the_mistakes() -> None:
     found = moved("week-1", BEFORE, NOW)
-    assert found is not None
     assert (found.name, found.students) == ("week-1", 3)  # Ann is ann
     assert (found.before, found.now) == (0.8, 0.7)
     assert (found.rose, found.fell) == (1, 2)  # from 12 to 10.5 of 15 is a tenth
@@ -54,6 +53,5 @@ def test_who_rose_who_fell_and_what_became_of_the_mistakes() -> None:
 def test_of_stages_in_one_assignment_only_nothing_is_said() -> None:
     later = [entry("ann", stage(FLY, Status.PASSED, check("fly", Outcome.PASSED)))]
     found = moved("week-1", BEFORE, later)
-    assert found is not None
     assert (found.students, found.stages, found.mistakes) == (1, (), ())
     assert moved("week-1", BEFORE, [fold("zoe", True, 15)]) is None

@@ -553,10 +553,10 @@ def test_the_same_exception_may_come_from_another_class_or_attribute() -> None:
     assert found == {"named": "AnotherName"}
 
     def reads_data(x: Tensor, n: int) -> Tensor:
-        return None.data  # type: ignore[attr-defined,no-any-return]
+        return None.data
 
     def reads_fill(x: Tensor, n: int) -> Tensor:
-        return None.fill_  # type: ignore[attr-defined,no-any-return]
+        return None.fill_
 
     found = names({"share": reads_data}, {"values": [values(2)]}, known(reads_fill))
     assert found == {"values": "reads_fill"}

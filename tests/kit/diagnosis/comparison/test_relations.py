@@ -233,7 +233,6 @@ def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case() -> None:
         return pair(want * d**0.5, want, sizes={"D": d, "H": h})
 
     relation = relation_of([scaled(X, 8, 4), scaled(drawn(3, 2, 5), 12, 2)])
-    assert relation is not None
     assert relation.text == "Your result is the right one times sqrt(D), at every position."
 
 
@@ -241,13 +240,11 @@ def test_a_round_factor_is_not_named_after_the_ratio_of_two_sizes() -> None:
     for tokens, name in ((3, "0.5"), (5, "sqrt(T / D)")):
         factor, sizes = (tokens / 12) ** 0.5, {"T": tokens, "D": 12}
         relation = relation_of([pair(X * factor, X, sizes=sizes)])
-        assert relation is not None
         assert relation.text == f"Your result is the right one times {name}, at every position."
 
 
 def test_axes_are_told_by_their_names() -> None:
     relation = relation_of([pair(X.transpose(0, 2, 1), X, axes=("B", "T", "D"))])
-    assert relation is not None
     assert "T and D swapped" in relation.text
 
 

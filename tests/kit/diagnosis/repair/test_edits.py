@@ -11,7 +11,7 @@ from grader.diagnosis.repair.edits.finding import edits, look
 
 def edits_of(source: str, target: str = "f", **more: object) -> list[Edit]:
     given = {"others": [], "lines": {}, "signatures": {}, **more}
-    return edits([("a.py", source)], [target], **given)  # type: ignore[arg-type]
+    return edits([("a.py", source)], [target], **given)
 
 
 REPAIRS = [

@@ -60,7 +60,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(folder: Path) -> Iterator[str]:
     words = grade("--no-browser", "--submission", folder)
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", server.stdout.readline())
         assert found
         yield found[0]
@@ -262,7 +261,7 @@ def test_a_weight_shows_the_two_vectors_behind_it(page: Any) -> None:
         for row in panel.find_elements("css selector", "tbody tr")
     ]  # fmt: skip
     assert q == tables(page, "q heads")[1][2] and k == tables(page, "k heads")[1][1]
-    total = float(re.search(r"add up to (-?[\d.]+)\.", panel.text)[1])  # type: ignore[index]
+    total = float(re.search(r"add up to (-?[\d.]+)\.", panel.text)[1])
     assert sum(products) == pytest.approx(total, abs=0.03)
     assert total / 2.5 == pytest.approx(tables(page, "scores")[1][2][1], abs=0.011)
     picture(page, "explore-behind", grid)

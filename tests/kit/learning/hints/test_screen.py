@@ -15,7 +15,7 @@ from tests.kit.support.checkout import COURSE
 def drawn(stage: Stage, code: str, width: int, *, gave_up: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width)
     console.print(solution(stage, code, gave_up=gave_up), soft_wrap=True, end="")
-    return str(console.file.getvalue())  # type: ignore[attr-defined]
+    return str(console.file.getvalue())
 
 
 @pytest.mark.parametrize("stage", COURSE.stages, ids=[stage.slug for stage in COURSE.stages])

@@ -20,7 +20,7 @@ def sections(birds: Path) -> None:
 
 
 def standing(folder: Path, **what: object) -> None:
-    update_progress(folder, lambda now: Progress({"fold": StageProgress(**what)}))  # type: ignore[arg-type]
+    update_progress(folder, lambda now: Progress({"fold": StageProgress(**what)}))
 
 
 @pytest.fixture

@@ -43,12 +43,10 @@ class Serving:
         )
 
     def send(self, **message: Any) -> None:
-        assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(message) + "\n")
         self.process.stdin.flush()
 
     def receive(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, self.process.communicate()[1]
         answer: dict[str, Any] = json.loads(line)

@@ -53,7 +53,6 @@ def test_curves_have_their_names_and_their_scales() -> None:
     assert [label.get_text() for label in plot.get_xticklabels()] == ["1", "10"]
     assert [list(line.get_ydata()) for line in plot.lines] == [[2, 200], [2, 20], [1, 10]]
     legend = plot.get_legend()
-    assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["own", "other"]
     assert [text.get_text() for text in plot.texts] == ["n"]
     drawn.savefig(io.BytesIO(), format="svg")

@@ -30,6 +30,5 @@ def test_a_heatmap_is_a_table_with_headers_and_readable_cells() -> None:
     assert [cell.text for cell in cells] == ["1.00", "0.00", "0.25", "nan"]
     for cell in cells[:3]:
         found = re.search(r"background:#(\w{6});color:#(\w{3})", cell.get("style", ""))
-        assert found is not None
         parts = [int(found[1][n : n + 2], 16) / 255 for n in (0, 2, 4)]
         assert found[2] == ("000" if is_light(*parts) else "fff")

@@ -125,7 +125,6 @@ def test_the_module_is_compared_with_its_parts(solved: Mapping[str, Trace]) -> N
                 assert row == pytest.approx(other, abs=1e-5)
     assert isinstance(found.parts[-1], TracedHeatmap)
     weights = made["weights"]
-    assert found.heatmap is not None
     for (_, shown), block in zip(found.heatmap.panels, weights.blocks, strict=True):
         for row, same in zip(shown, block.rows, strict=True):
             assert row == pytest.approx(same)

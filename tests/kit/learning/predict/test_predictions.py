@@ -234,7 +234,6 @@ def mended_too_late() -> Worked:
     weights = torch.nan_to_num(scores.softmax(-1))
     assert weights.tolist() == [0, 0, 0]
     weights.sum().backward()
-    assert scores.grad is not None
     return "NaN" if scores.grad.isnan().all() else str(scores.grad)
 
 

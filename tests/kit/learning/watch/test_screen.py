@@ -277,7 +277,6 @@ def test_bonus_stages_that_are_left_are_counted() -> None:
 @pytest.mark.parametrize("height", range(16, 30))
 def test_what_is_likely_is_not_cut_for_a_long_message(height: int) -> None:
     failing = FAILING.report
-    assert failing is not None
     long = replace(failing.stages[0].checks[1], message=MESSAGE + "\n  and so on" * 30)
     stage = replace(failing.stages[0], checks=(long,))
     shown = draw(replace(FAILING, report=replace(failing, stages=(stage,))), height=height)
@@ -295,7 +294,6 @@ def test_line_by_line_only_what_is_new_is_told() -> None:
     assert "fold: failed, 10 of 40 points." in failing
     assert failing.endswith("  For a hint, in another terminal:  grade hint fold\n")
     assert "grade hint" not in told(START, replace(FAILING, notice="fold.py is missing"))
-    assert FAILING.report is not None
     (stage,) = FAILING.report.stages
     waiting = replace(FAILING.report, stages=(replace(stage, caused_by="wings"),))
     assert "grade hint" not in told(START, replace(FAILING, report=waiting))

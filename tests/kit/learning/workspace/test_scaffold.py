@@ -58,7 +58,6 @@ def test_the_readme_s_command_runs_the_examples_of_a_file(tmp_path: Path) -> Non
     found = re.search(
         r"    python (-m doctest .*)", (tmp_path / "work" / "README.md").read_text("utf-8")
     )
-    assert found is not None
     words = found[1].split()
     file = tmp_path / "work" / words[-1]
     for right, code in (("[1.0]", 0), ("[1.0, 2.0]", 1)):

@@ -400,7 +400,7 @@ def test_an_error_in_the_backward_pass_is_the_callers_own_error_here() -> None:
         def backward(ctx: Any, gradient: Tensor) -> Tensor:
             raise KeyError("no gradient")
 
-    out = there(lambda x: Broken.apply(x))(leaf(2))  # type: ignore[no-untyped-call]
+    out = there(lambda x: Broken.apply(x))(leaf(2))
     with pytest.raises(Failed, match="KeyError: 'no gradient'"):
         out.sum().backward()
 

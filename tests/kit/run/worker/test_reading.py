@@ -16,8 +16,8 @@ NAMES = ("paper.glue", "paper.Knife")
 def _paper(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library of two names, one of which has a second one."""
     paper, tools = ModuleType("paper"), ModuleType("paper.tools")
-    paper.glue, paper.Knife = (lambda: None), type("Knife", (), {})  # type: ignore[attr-defined]
-    paper.tools, tools.Knife = tools, paper.Knife  # type: ignore[attr-defined]
+    paper.glue, paper.Knife = (lambda: None), type("Knife", (), {})
+    paper.tools, tools.Knife = tools, paper.Knife
     monkeypatch.setitem(sys.modules, "paper", paper)
     monkeypatch.setitem(sys.modules, "paper.tools", tools)
 

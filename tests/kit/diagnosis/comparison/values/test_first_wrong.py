@@ -150,7 +150,6 @@ def test_a_large_negative_number_is_minus_infinity_only_where_that_is_due(
     tensor = numpy.where(SCORES > 0, SCORES, -1e9)
     tensor[numpy.unravel_index(SCORES.argmax(), SCORES.shape)] = number
     found = first_wrong(way, [Made(each, "f.py, line 1") for each in (Q, K, tensor)], "forward")
-    assert found is not None
     assert f"is expected, your tensor holds {shown}. All other numbers are right." in found.text
 
 
@@ -163,19 +162,16 @@ def test_another_number_in_place_of_minus_infinity_is_not_called_right(
     way = [WAY[0], [right("masked scores", numpy.where(SCORES > 0, SCORES, -numpy.inf))], WAY[2]]
     made = [Q, K, numpy.where(SCORES > 0, SCORES, number), WRONG]
     found = first_wrong(way, [Made(each, "f.py, line 1") for each in made], "forward")
-    assert found is not None
     assert found.text.startswith(f"{GETS}the masked scores right{said} (f.py, line 1). {NEXT}")
 
 
 def test_how_a_tensor_of_an_unknown_line_relates_is_a_sentence_of_its_own() -> None:
     found = first_wrong(WAY, [Made(numpy.where(Q > 0, Q, 0), "")], "forward")
-    assert found is not None
     assert found.text.startswith("The answer begins with the query (B, T, D). Your tensor holds 0")
 
 
 def test_a_value_that_is_scaled_on_another_way_is_not_called_missing() -> None:
     found = first_wrong(WAY, [Made(each, "f.py, line 1") for each in (Q, K / 2, SCORES)], "forward")
-    assert found is not None
     assert found.text == f"{GETS}the scores right (f.py, line 1). {NEXT}the output (B, T, D)."
 
 
@@ -194,7 +190,6 @@ def test_a_value_that_is_scaled_on_another_way_is_not_called_missing() -> None:
 def test_the_first_value_may_be_there_but_for_a_factor(made: list[Any], expected: str) -> None:
     tensors = [Made(each, f"f.py, line {number}") for number, each in enumerate(made)]
     found = first_wrong(WAY[1:], tensors, "forward")
-    assert found is not None
     assert found.text.startswith(expected)
 
 
@@ -220,7 +215,6 @@ def test_powers_are_not_called_wrong_weights_if_other_numbers_are_made_of_them(
     way = [[right("scores", SCORES)], [right("weights", POWERS / SUMS)]]
     made = [Made(each, f"f.py, line {n}") for n, each in enumerate([SCORES, POWERS, *then])]
     found = first_wrong(way, made, "forward")
-    assert found is not None
     assert found.text.startswith(f"{GETS}the scores right (f.py, line 0){expected}")
 
 
@@ -255,7 +249,6 @@ def test_where_minus_infinity_does_not_belong(value: Any, made: Any, expected: s
 def test_a_value_that_repeats_an_earlier_one_is_left_out() -> None:
     way = [*WAY[:2], [right("masked scores", SCORES)], WAY[2]]
     found = first_wrong(way, [Made(SCORES, "")], "forward")
-    assert found is not None
     assert found.text == f"{GETS}the scores right. {NEXT}the output (B, T, D)."
 
 

@@ -57,7 +57,6 @@ def test_a_value_is_found_in_the_forms_of_right_code_alone(form: str) -> None:
     if expected is None:
         assert found is None
     else:
-        assert found is not None
         assert (found.place, found.order) == (expected.place, expected.order)
         assert found.factor == pytest.approx(expected.factor)
 
