@@ -11,7 +11,8 @@
     catches = ["mean.axis.9f1b2c", "mean_of_all"]
 
 Its changed lines, without indentation and comments, identify an equivalent mutant, as `grade verify
---mutants` shows it. The list `catches` of an overlapping check holds ids, which `--needed` prints.
+--mutants` shows it. If one reason holds for several mutants of the same lines, `after` is a list.
+The list `catches` of an overlapping check holds ids, which `--needed` prints.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from grader.authoring.mutants.types import Equivalent, Overlap, Records
+from grader.authoring.mutants.types import Change, Equivalent, Overlap, Records
 from grader.read.course_file import parse_toml
 from grader.read.faults import author_text
 from grader.types.course import Stage
@@ -50,16 +51,16 @@ def parse_records(table: dict[str, Any], place: str) -> Records:
         raise CourseError(f"{place}: write [[equivalent]] with double brackets")
     if not isinstance(overlaps, dict):
         raise CourseError(f"{place}: 'overlaps' is not a table of checks")
-    records = tuple(
-        _equivalent(each, f"{place}: equivalent {number}")
-        for number, each in enumerate(equivalent, start=1)
-    )
-    for number, record in enumerate(records):
-        if any(record.change == other.change for other in records[:number]):
-            raise CourseError(f"{place}: equivalent {number + 1}: appears twice: remove one")
+    records: dict[Change, Equivalent] = {}
+    for number, each in enumerate(equivalent, start=1):
+        for one in _each(each):
+            record = _equivalent(one, f"{place}: equivalent {number}")
+            if record.change in records:
+                raise CourseError(f"{place}: equivalent {number}: appears twice: remove one")
+            records[record.change] = record
     return Records(
         place,
-        records,
+        tuple(records.values()),
         {check: _overlap(each, f"{place}: overlaps.{check}") for check, each in overlaps.items()},
     )
 
@@ -93,6 +94,14 @@ def _overlap(table: Any, place: str) -> Overlap:
     if not catches:
         raise CourseError(f"{place}: 'catches' is empty: `--needed` prints what to write")
     return Overlap(reason.strip(), tuple(catches))
+
+
+def _each(table: Any) -> list[Any]:
+    """A table for each of the changes that `after` lists; else the table itself."""
+    after = table.get("after") if isinstance(table, dict) else None
+    if isinstance(after, list) and after:
+        return [{**table, "after": text} for text in after]
+    return [table]
 
 
 def _equivalent(table: Any, place: str) -> Equivalent:

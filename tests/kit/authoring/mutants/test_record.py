@@ -23,6 +23,11 @@ def test_lines_are_kept_without_their_indentation() -> None:
     assert equivalent.change == ("f", ("x = 1",), ("x = 2",))
 
 
+def test_one_reason_may_hold_for_several_changes() -> None:
+    records = parse_records({"equivalent": [{**RECORD, "after": ["x = 2", "x = 3"]}]}, "f.toml")
+    assert [record.after for record in records.equivalent] == [("x = 2",), ("x = 3",)]
+
+
 def test_a_record_of_an_overlap_is_read_as_it_is_written() -> None:
     overlap = Overlap('says "why"', ("f.axis.1a2b3c", "mean_of_all"))
     lines = overlap_lines("shape", overlap)
@@ -49,6 +54,9 @@ def test_there_need_be_no_record() -> None:
         ({"equivalent": [{"where": "f"}]}, "equivalent 1: 'before' is missing"),
         ({"equivalent": [{**RECORD, "reason": " "}]}, "equivalent 1: 'reason' is empty"),
         ({"equivalent": [RECORD, RECORD]}, "equivalent 2: appears twice"),
+        ({"equivalent": [{**RECORD, "after": ["x", "x"]}]}, "equivalent 1: appears twice"),
+        ({"equivalent": [{**RECORD, "after": ["x", 3]}]}, "equivalent 1: 'after' is missing, or"),
+        ({"equivalent": [{**RECORD, "after": []}]}, "equivalent 1: 'after' is missing, or"),
         ({"overlaps": []}, "'overlaps' is not a table"),
         ({"overlaps": {"shape": "first"}}, r"overlaps\.shape: is not a table of 'reason'"),
         ({"overlaps": {"shape": {**OVERLAP, "why": ""}}}, "shape: unknown key 'why'"),
