@@ -141,6 +141,18 @@ def concat_heads(x):
     )
 
 
+def hoards(item: str, says: str, **more: Any) -> Attack:
+    """A function that keeps such items, one after the other, without end."""
+    code = f"hoard = []\ndef concat_heads(x):\n    while True: hoard.append({item})\n"
+    return Attack(code, says, **more)
+
+
+def fills(work: str, done: str, **more: Any) -> Attack:
+    """Work that fills a disk, and what is `done` if nothing stops it."""
+    says = "more files than it may|No answer in"
+    return does(f"{work}\n    raise RuntimeError('GO' + 'T {done}')", says, short=True, **more)
+
+
 def sends_array(array: str, data: str = "b''") -> Attack:
     """A reply with one array, which is said to be like this."""
     return sends(f"{{'value': {{'tensor': 0}}, 'arrays': [{{{array}}}]}}", data)
@@ -618,15 +630,8 @@ def concat_heads(x):
         "while it was imported",
         short=True,
     ),
-    "memory, page by page": Attack(
-        """
-hoard = []
-def concat_heads(x):
-    while True: hoard.append(bytearray(1 << 20))
-""",
-        "MemoryError|No answer in",
-        short=True,
-        slow=True,
+    "memory, page by page": hoards(
+        "bytearray(1 << 20)", "MemoryError|No answer in", short=True, slow=True
     ),
     "memory of torch": does("return torch.ones(1 << 34)", "can't allocate memory"),
     "memory of shared pages": Attack(
@@ -663,18 +668,8 @@ def concat_heads(x):
         short=True,
         slow=True,
     ),
-    "open files": Attack(
-        """
-hoard = []
-def concat_heads(x):
-    while True: hoard.append(open("/dev/null"))
-""",
-        "Too many open files",
-    ),
-    "pipes": Attack(
-        "hoard = []\ndef concat_heads(x):\n    while True: hoard.append(os.pipe())\n",
-        "Too many open files",
-    ),
+    "open files": hoards("open('/dev/null')", "Too many open files"),
+    "pipes": hoards("os.pipe()", "Too many open files"),
     "files without a name": Attack(
         """
 hoard = []
@@ -689,48 +684,17 @@ def concat_heads(x):
         short=True,
     ),
     "one large file": does("open('a', 'wb').write(bytes(9 << 20))", "File too large", short=True),
-    "a disk of many files": Attack(
-        """
-def concat_heads(x):
-    for number in range(200):
-        with open(f"{number}", "wb") as file: file.write(bytes(4 << 20))
-    raise RuntimeError("GO" + "T 800 MB")
-""",
-        "more files than it may|No answer in",
-        short=True,
+    "a disk of many files": fills(
+        "for n in range(200): open(str(n), 'wb').write(bytes(4 << 20))", "800 MB"
     ),
-    "a disk of small files": Attack(
-        """
-def concat_heads(x):
-    for number in range(100_000): open(f"{number}", "x").close()
-    raise RuntimeError("GO" + "T 100,000 files")
-""",
-        "more files than it may|No answer in",
-        short=True,
-        slow=True,
+    "a disk of small files": fills(
+        "for n in range(100_000): open(str(n), 'x').close()", "100,000 files", slow=True
     ),
-    "a disk of deep folders": Attack(
-        """
-def concat_heads(x):
-    for number in range(20_000):
-        os.mkdir("d")
-        os.chdir("d")
-    raise RuntimeError("GO" + "T 20,000 folders")
-""",
-        "more files than it may|No answer in",
-        short=True,
-        slow=True,
+    "a disk of deep folders": fills(
+        "for _ in range(20_000): os.mkdir('d'); os.chdir('d')", "20,000 folders", slow=True
     ),
-    "a disk of holes": Attack(
-        """
-def concat_heads(x):
-    for number in range(20_000):
-        with open(f"{number}", "wb") as file: file.truncate(8 << 20)
-    raise RuntimeError("GO" + "T 160 GB")
-""",
-        "more files than it may|No answer in",
-        short=True,
-        slow=True,
+    "a disk of holes": fills(
+        "for n in range(20_000): open(str(n), 'wb').truncate(8 << 20)", "160 GB", slow=True
     ),
     "output": Attack(
         f"""
