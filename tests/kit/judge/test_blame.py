@@ -83,43 +83,33 @@ def blamed(
 
 # --- one's own fault, or an earlier stage's ------------------------------------------------------
 
-OWN = Blame(is_own=True)
+OWN, OF_FOLD = Blame(is_own=True), Blame(cause="fold")
+TIME_IS_UP = facts("PW", time_is_up=True)
 FAILS_ALONE = {"bird": "PW", "fold": "PP", "wing": "PP"}
+AFTER_FOLD = {"bird": "PW", "fold": "W", "wing": "PP"}
 
 
 WHOSE: dict[str, Any] = {
     "it passes": ({"bird": "PP"}, NO_BLAME),
     "it is not started": ({"bird": "NN"}, NO_BLAME),
     "the check itself fails": ({"bird": "PB"}, NO_BLAME),
-    "no time to find out": ({"bird": facts("PW", time_is_up=True)}, NO_BLAME),
+    "no time to find out": ({"bird": TIME_IS_UP}, NO_BLAME),
     "all earlier stages pass": (FAILS_ALONE, OWN),
-    "an earlier stage fails and answered it passes": (
-        {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PP"},
-        Blame(cause="fold"),
-    ),
-    "an earlier stage fails but makes no difference": (
-        {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PW"},
-        OWN,
-    ),
+    "an earlier stage fails and answered it passes": ({**AFTER_FOLD, "bird fold": "PP"}, OF_FOLD),
+    "an earlier stage fails but makes no difference": ({**AFTER_FOLD, "bird fold": "PW"}, OWN),
     "no time to find out whether it fails because of an earlier stage": (
-        {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": facts("PW", time_is_up=True)},
+        {**AFTER_FOLD, "bird fold": TIME_IS_UP},
         OWN,
     ),
-    "an earlier stage is not written": (
-        {"bird": "PW", "fold": "N", "wing": "PP", "bird fold": "PP"},
-        Blame(cause="fold"),
-    ),
+    "an earlier stage is not written": ({**AFTER_FOLD, "fold": "N", "bird fold": "PP"}, OF_FOLD),
     "an earlier stage does not end": (
         {"bird": "TT", "fold": "T", "wing": "PP", "bird fold": "PP"},
-        Blame(cause="fold"),
+        OF_FOLD,
     ),
-    "an earlier check itself fails": (
-        {"bird": "PW", "fold": "B", "wing": "PP", "bird fold": "PP"},
-        Blame(cause="fold"),
-    ),
+    "an earlier check itself fails": ({**AFTER_FOLD, "fold": "B", "bird fold": "PP"}, OF_FOLD),
     "what is skipped on this machine is nobody's fault": (
-        {"bird": "PW", "fold": "W", "wing": "PP", "bird fold": "PS"},
-        Blame(cause="fold"),
+        {**AFTER_FOLD, "bird fold": "PS"},
+        OF_FOLD,
     ),
 }
 
