@@ -161,10 +161,12 @@ def expect_start(weight: Tensor, spread: float, name: str) -> None:
     error = weight.numel() ** -0.5
     got, room = weight.std().item(), _STANDARD_ERRORS * 0.71 * error
     if not is_between(got / spread, 1 - room, 1 + room):
+        own = (3 * weight.shape[1]) ** -0.5  # of a layer nn.Linear that is left as it was made
+        is_own = is_between(got / own, 1 - room, 1 + room)
         raise contrast(
             f"{name} starts with the wrong spread",
             f"a standard deviation of {spread:.4f}, give or take {room:.0%}",
-            f"{got:.4f}",
+            f"{got:.4f}" + (", as nn.Linear starts by itself" if is_own else ""),
         )
     mean, room = weight.mean().item(), _STANDARD_ERRORS * error * spread
     if not is_between(mean, -room, room):

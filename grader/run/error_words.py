@@ -292,9 +292,9 @@ Fan in and fan out can not be computed
     <none>
 must be tuple of ints,? but (?:got|found element of type) float
     <float_size>
-type must be tuple of ints,but got float
+type must be tuple of ints,but got float|an iterable of 'int' \(item \d+ is 'float'\)
     <float_size>
-must be (?:int|tuple of ints), not float$|^slice indices must be integers
+must be (?:int|tuple of ints), not float$|^slice indices must be integers|indices \(got float\)$
     a whole number is needed here: / gives a float even for 8 / 2, and // does not
 only one element tensors can be converted|must be (?:Number|tuple of ints), not Tensor$
     <one_number>

@@ -21,7 +21,7 @@ def rotate_neighbours(x):
 
 
 def apply_rope(x, angles):
-    angles = angles.to(device=x.device).repeat_interleave(2, dim=-1)
+    angles = angles.to(device=x.device).view(-1, 1).repeat(1, 2).view(len(angles), -1)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     return x * cos + rotate_neighbours(x) * sin
 

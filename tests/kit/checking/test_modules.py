@@ -11,6 +11,7 @@ from grader.checking import (
     expect_dropped,
     expect_new_draws,
     expect_parameters,
+    expect_start,
     trained_parameters,
     with_state,
 )
@@ -34,6 +35,16 @@ def test_dropout_of_a_result_is_told_in_its_own_words() -> None:
         with pytest.raises(CheckFailed, match=told) as caught:
             expect_dropped(seen, None, full, 0.5, axes=ALONG, what="number")
         assert "weight" not in str(caught.value)
+
+
+def test_a_spread_is_told_to_be_that_of_a_layer_as_it_was_made() -> None:
+    torch.manual_seed(1)
+    for weight, told in (
+        (torch.nn.Linear(128, 256).weight, r"0\.051\d, as nn\.Linear starts by itself$"),
+        (torch.randn(256, 128), r"\n.* \d\.\d+$"),
+    ):
+        with pytest.raises(CheckFailed, match=told):
+            expect_start(weight, 128**-0.5, "w_q.weight")
 
 
 def test_gradients_pass_through_the_dropout() -> None:

@@ -119,6 +119,8 @@ def message_of(code: str) -> str:
         ("torch.cat([X, X[0]])", "one has 4 axes, the other 3"),
         ("torch.stack([X, X[:, :2]])", r"one has \[2, 3, 4, 5\], the other \[2, 2, 4, 5\]"),
         ("X.view(2, 3, 20 / 1)", "a size is a float"),
+        ("X.size()[:2] + (20 / 1,)", "a size is a float"),
+        ("X[4 / 2]", "a whole number is needed here"),
         ("X - X.max(-1)", "the values and their indices: .max"),
         ("X.max(-1).exp()", ".values is the first"),
         ("torch.exp(X.max(-1))", ".values is the first"),
