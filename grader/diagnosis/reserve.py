@@ -1,9 +1,10 @@
 """What a diagnosis leaves open, in the words that stand behind its text."""
 
 NOT_EVERY_CHECK = " (This does not explain every check that fails.)"
+PERHAPS_NOT_EVERY_CHECK = " (This may not explain every check that fails.)"
 NOT_EVERYTHING = " (This does not fit everything that your code does.)"
 
 
 def unreserved(text: str) -> str:
     """What a diagnosis says without what it leaves open."""
-    return text.removesuffix(NOT_EVERY_CHECK).removesuffix(NOT_EVERYTHING)
+    return text.removesuffix(PERHAPS_NOT_EVERY_CHECK).removesuffix(NOT_EVERYTHING)

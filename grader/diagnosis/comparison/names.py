@@ -13,7 +13,7 @@ from enum import IntEnum
 
 from grader.diagnosis.comparison.replay import Record
 from grader.diagnosis.comparison.replies import Read
-from grader.diagnosis.reserve import NOT_EVERY_CHECK, NOT_EVERYTHING
+from grader.diagnosis.reserve import NOT_EVERY_CHECK, NOT_EVERYTHING, PERHAPS_NOT_EVERY_CHECK
 from grader.misconceptions import Misconception
 from grader.types.report import Diagnosis
 
@@ -25,16 +25,22 @@ class Level(IntEnum):
 
     `EVERYWHERE` in the stage, known independent mistakes aside. `ORDINARY`: in every ordinary case,
     while an edge case differs; of several such the author's first, as a plain mistake stands before
-    its combinations. `CHECK`: throughout one check, while other checks fail for a reason
-    that is not known.
+    its combinations. `CHECK`: throughout one check, while it gives other answers in another.
+    `OPEN_CHECK`: so too, while other checks fail for a reason that is not known.
     """
 
     CHECK = 1
-    ORDINARY = 2
-    EVERYWHERE = 3
+    OPEN_CHECK = 2
+    ORDINARY = 3
+    EVERYWHERE = 4
 
 
-_SAID = {Level.CHECK: NOT_EVERY_CHECK, Level.ORDINARY: NOT_EVERYTHING, Level.EVERYWHERE: ""}
+_SAID = {
+    Level.CHECK: NOT_EVERY_CHECK,
+    Level.OPEN_CHECK: PERHAPS_NOT_EVERY_CHECK,
+    Level.ORDINARY: NOT_EVERYTHING,
+    Level.EVERYWHERE: "",
+}
 
 
 @dataclass
@@ -125,7 +131,7 @@ class _Levels:
             return Level.ORDINARY if alike[0] == id else None
         tallies = [by_case[case] for case in cases]
         is_seen = any(tally.returned or (agrees and tally.seen) for tally in tallies)
-        return Level.CHECK if is_seen else None
+        return (Level.OPEN_CHECK if agrees else Level.CHECK) if is_seen else None
 
     def _able(self, entry: str) -> list[str]:
         """The misconceptions of an entry point that are left, in the author's order."""

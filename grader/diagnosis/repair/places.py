@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from grader.diagnosis.repair.candidates import Candidates
 from grader.diagnosis.repair.edits.edit import Edit
-from grader.diagnosis.reserve import unreserved
+from grader.diagnosis.reserve import NOT_EVERY_CHECK, unreserved
 from grader.types.report import Cause, CheckResult, Diagnosis, StageResult
 
 _WIDEST = 68  # characters of a line of code that are shown
@@ -127,6 +127,8 @@ def with_diagnosis(stage: StageResult, cause: Cause, place: Place) -> StageResul
         found = check.diagnosis if check in cause.checks or check.is_named else None
         found = replace(found or alone, place=where, repair=place.repaired)
         if len(helped) == len(failing):  # the edit shows that one mistake explains them all
+            if found.text.endswith(NOT_EVERY_CHECK):  # another one, of the same numbers here
+                found = replace(alone, place=where, repair=place.repaired)
             found = replace(found, text=unreserved(found.text))
         return replace(check, diagnosis=found)
 

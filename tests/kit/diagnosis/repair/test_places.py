@@ -10,7 +10,7 @@ import pytest
 
 from grader.diagnosis.repair.edits.edit import Edit
 from grader.diagnosis.repair.places import Place, find_place, with_diagnosis
-from grader.diagnosis.reserve import NOT_EVERY_CHECK
+from grader.diagnosis.reserve import NOT_EVERY_CHECK, PERHAPS_NOT_EVERY_CHECK
 from grader.engine import Engine, Request
 from grader.run.collecting import with_checks
 from grader.run.failures import Cancelled
@@ -155,15 +155,24 @@ def test_without_time_to_try_every_check_it_says_at_least(reports: dict[str, Rep
     assert first.diagnosis.place.endswith("without which at least 1 failing check passes")
 
 
-def test_a_place_that_explains_every_check_leaves_nothing_open(reports: dict[str, Report]) -> None:
+@pytest.mark.parametrize(
+    ("reserve", "said"),
+    [
+        (PERHAPS_NOT_EVERY_CHECK, "You detach x."),
+        (NOT_EVERY_CHECK, "One small change makes every check of this stage pass:"),
+    ],
+)
+def test_a_place_that_explains_every_check_leaves_nothing_open(
+    reports: dict[str, Report], reserve: str, said: str
+) -> None:
     stage = reports["two mistakes"].stages[0]
-    text = "You detach x." + NOT_EVERY_CHECK
+    text = "You detach x." + reserve
     named = tuple(replace(check, diagnosis=Diagnosis("detach", text)) for check in stage.checks)
     stage = replace(stage, checks=named)
     failing = frozenset(check.id for check in stage.causes[0].checks)
     place = Place("x.py, line 1: this call", "", also=failing)
     told = with_diagnosis(stage, stage.causes[0], place).causes[0].show.diagnosis
-    assert told is not None and told.text == "You detach x."
+    assert told is not None and told.text == said
 
 
 def test_what_fails_in_another_way_by_the_same_mistake_gets_the_place_too(
