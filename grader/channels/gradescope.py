@@ -65,7 +65,7 @@ def results(
     seed = [f"Seed of the random inputs: {report.seed}."] if report.seed else []
     seed += [f"Version of the course: {report.version}."] if report.version else []
     came = [f"The submission came {late.words}."] if late else []
-    lines = [*notes, *came, _summary(shown, others, when), *seed, *report.unlocked]
+    lines = [*notes, *report.unusual, *came, _summary(shown, others, when), *seed, *report.unlocked]
     return {
         **_frame(min(points.score, points.most), lines, seconds),
         "extra_data": {

@@ -4,6 +4,7 @@ Gradescope itself is stood in for in test_release.py.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,12 @@ def test_visible_checks_that_fail_are_counted_and_skipped_ones_are_not() -> None
     skipped_test = entries(report(graded(SIT, skipped)))["1.2"]
     assert (skipped_test["score"], skipped_test["status"]) == (2, "passed")
     assert skipped_test["output"] == "Skipped: it is dark"
+
+
+def test_what_grading_the_submission_showed_is_told_at_once() -> None:
+    of = replace(report(graded(SIT)), notes=("seed 7", "Is it the right file?"))
+    said = results(of, COURSE, "published", 1, ["It was renamed."])["output"]
+    assert said.startswith("It was renamed.\nIs it the right file?\nYour visible checks pass.")
 
 
 def test_another_stage_to_mend_first_is_named() -> None:
