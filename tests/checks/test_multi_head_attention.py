@@ -649,6 +649,34 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
 
 
 @pytest.mark.points(1, hint=6)
+@torch.no_grad()
+def test_modes(submission: Submission, rand: Rand) -> None:
+    """Dropout acts in training mode only, with a new draw in each call"""
+    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
+    state = draw_state(rand, shapes(D))
+    query, key, value = tokens(rand, B, Tq, Tk, D)
+    mha = module(submission, state, H, dropout=0.5)
+    expected = reference(state, H, query, key, value)
+    for _ in range(2):
+        expect_both(mha(query, key, value), expected, " after eval()")
+        mha.train()
+        outputs = [mha(query, key, value)[0] for _ in range(2)]
+        for output in outputs:
+            expect_shape(output, "the output", B=B, Tq=Tq, D=D)
+            assert not torch.allclose(output.cpu().double(), expected[0], rtol=1e-3, atol=1e-4), (
+                "After train() dropout=0.5 changes nothing\n"
+                "  expected  an output in which about half of the weights are missing\n"
+                "  got       the output of evaluation mode"
+            )
+        expect_new_draws(outputs[0], outputs[1])
+        for inputs in ((query, key, key), (key, key, key)):
+            outputs = [mha(*inputs)[0] for _ in range(2)]
+            expect_new_draws(outputs[0], outputs[1], " with one text as key and value")
+        mha.eval()
+    expect_both(mha(query, key, value), expected, " after eval()")
+
+
+@pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("p", [0.5, 0.2])
 def test_dropout_with_a_mask(
     submission: Submission, rand: Rand, device: torch.device, p: float
@@ -704,34 +732,6 @@ def expect_dropped_weights(
     leaves = {"query": query, "key": key}
     weights = results[1] if returned else None
     expect_dropped(once, again, full, p, axes=ALONG, inputs=leaves, returned=weights)
-
-
-@pytest.mark.points(1, hint=6)
-@torch.no_grad()
-def test_modes(submission: Submission, rand: Rand) -> None:
-    """Dropout acts in training mode only, with a new draw in each call"""
-    B, Tq, Tk, D, H = 2, 5, 7, 12, 3
-    state = draw_state(rand, shapes(D))
-    query, key, value = tokens(rand, B, Tq, Tk, D)
-    mha = module(submission, state, H, dropout=0.5)
-    expected = reference(state, H, query, key, value)
-    for _ in range(2):
-        expect_both(mha(query, key, value), expected, " after eval()")
-        mha.train()
-        outputs = [mha(query, key, value)[0] for _ in range(2)]
-        for output in outputs:
-            expect_shape(output, "the output", B=B, Tq=Tq, D=D)
-            assert not torch.allclose(output.cpu().double(), expected[0], rtol=1e-3, atol=1e-4), (
-                "After train() dropout=0.5 changes nothing\n"
-                "  expected  an output in which about half of the weights are missing\n"
-                "  got       the output of evaluation mode"
-            )
-        expect_new_draws(outputs[0], outputs[1])
-        for inputs in ((query, key, key), (key, key, key)):
-            outputs = [mha(*inputs)[0] for _ in range(2)]
-            expect_new_draws(outputs[0], outputs[1], " with one text as key and value")
-        mha.eval()
-    expect_both(mha(query, key, value), expected, " after eval()")
 
 
 # --- a module that can be used again ---------------------------------------------------------

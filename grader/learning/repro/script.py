@@ -38,8 +38,11 @@ def script(check: CheckResult, fact: CaseFact, *, module: str, stub: str, seed: 
     # A case draws by its own seed or, if it is random, by the run's too.
     seeds = [zlib.crc32(text.encode()) for text in (id, f"{seed}:{id}")]
     writer = _Writer(parameters(stub, bound=True), seeds)
-    for exchange in _wanted(check, fact):
-        writer.write(exchange)
+    wanted = _wanted(check, fact)
+    for exchange in fact.exchanges:
+        writer.hear_modes(exchange)
+        if any(exchange is each for each in wanted):
+            writer.write(exchange)
     writer.show(check)
     about = [f"# {check.id}: {check.title}"]
     about += ["# Save these lines in a new file beside yours and run it."] if module else []
@@ -139,6 +142,7 @@ class _Writer:
     _tuples: set[str] = field(default_factory=set)  # the results that are tuples
     _leaves: list[str] = field(default_factory=list)
     _shown: list[str] = field(default_factory=list)
+    _modes: dict[int, str] = field(default_factory=dict)  # to write, such as "eval()", by object
     _is_backward: bool = False
 
     def text(self) -> list[str]:
@@ -156,13 +160,18 @@ class _Writer:
         constants = [f'{name} = float("{name}")' for name in sorted(used)]
         return [*constants, *told]
 
+    def hear_modes(self, exchange: Exchange) -> None:
+        """Note the modes set before an exchange, which stay even if it is left out."""
+        for before in exchange.request.header.get("before", ()):
+            arguments = ", ".join(map(repr, before["args"]))
+            mode = f"{before['target']['method']}({arguments})"
+            self._modes[before["target"]["object"]] = mode
+
     def write(self, exchange: Exchange) -> None:
         """Add the lines of one exchange."""
         header = exchange.request.header
-        for before in header.get("before", ()):
-            name, _ = self._objects.get(before["target"].get("object"), ("module", ""))
-            arguments = ", ".join(map(repr, before["args"]))
-            self.lines.append(f"{name}.{before['target']['method']}({arguments})")
+        for number in [number for number in self._modes if number in self._objects]:
+            self.lines.append(f"{self._objects[number][0]}.{self._modes.pop(number)}")
         if header["op"] == "backward":
             self._write_backward(exchange)
             return

@@ -36,6 +36,8 @@ CASES = (
     ("multi_head_attention", "weights_first", "torch.Size([2, 3, 5, 7])", "torch.Size([2, 5, 12])"),
     ("multi_head_attention", "dropout_restores_the_generator", "tensor([[[", "tensor([[["),
 )
+# A check that has made other calls in training mode before those that are shown.
+CALLED_BEFORE = ("multi_head_attention", "causal_cached_size", "modes")
 Written = dict[tuple[str, str], str]
 
 
@@ -45,7 +47,11 @@ def written(interpreter: Interpreter) -> Written:
     stages = [stage for stage in COURSE.stages if stage.slug in {case[0] for case in CASES}]
 
     def body(checks: Checks) -> Written:
-        return {(slug, name): _script(slug, name, interpreter, checks) for slug, name, *_ in CASES}
+        asked = [(slug, name, "") for slug, name, *_ in CASES] + [CALLED_BEFORE]
+        return {
+            (slug, name): _script(slug, name, check, interpreter, checks)
+            for slug, name, check in asked
+        }
 
     return with_checks(COURSE, stages, body)
 
@@ -55,14 +61,14 @@ def _files(slug: str, name: str) -> dict[str, bytes]:
     return {**solution_files(COURSE), f"{slug}.py": source.encode()}
 
 
-def _script(slug: str, name: str, interpreter: Interpreter, checks: Checks) -> str:
+def _script(slug: str, name: str, check: str, interpreter: Interpreter, checks: Checks) -> str:
     stage = COURSE.stage(slug)
     answers = WorkerAnswers(
         interpreter, Import(COURSE, stage, Submission(name, _files(slug, name)))
     )
     facts = checks.run(stage, StageUnderCheck(stage, answers), SEED, "cpu")
-    check, fact = find_failure(stage, facts, "", SEED)
-    return script(check, fact, module=slug, stub=read_stub(stage), seed=SEED)
+    failing, fact = find_failure(stage, facts, check, SEED)
+    return script(failing, fact, module=slug, stub=read_stub(stage), seed=SEED)
 
 
 # What is importable from a folder is forgotten before the next one; torch takes seconds to import.
@@ -112,6 +118,12 @@ def test_the_lines_run_and_show_the_mistake(
 def test_inputs_that_are_large_are_drawn_as_the_check_drew_them(written: Written) -> None:
     text = written["multi_head_attention", "weights_first"]
     assert "torch.randn(2, 5, 12, generator=draw)" in text
+
+
+def test_a_call_that_is_left_out_leaves_the_module_in_its_mode(written: Written) -> None:
+    slug, name, _ = CALLED_BEFORE
+    _, shown = written[slug, name].split("module.load_state_dict(")
+    assert shown.index("module.train(True)") < shown.index("result = module(")
 
 
 @pytest.mark.parametrize("module", ["my-fold", "class", "x import y\nimport os #", "a'b\u202e"])
