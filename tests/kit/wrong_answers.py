@@ -6,7 +6,8 @@ answers/<slug>.diff has an entry for each. It begins "<base>.<name>: ", then wha
 tests/accepted/<slug>/<name>.py, or "whole" for an answer that shares nothing with one. The rest is
 the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines that begin with a
 space only say where, and "@@" stands between two places. "! old => new" changes part of a line and
-needs no "@@" before it. Each place must occur once in the base.
+needs no "@@" before it. Each place must occur once in the base; "!! old => new" changes all of
+several.
 """
 
 import re
@@ -69,13 +70,14 @@ def _edited(slug: str, name: str, base: str, edit: str) -> str:
     folder, _, base = base.rpartition("/")
     file = (ROOT / "tests" / folder if folder else ANSWERS) / slug / f"{base}.py"
     text = "\n" if base == "whole" else "\n" + file.read_text(encoding="utf-8")
-    for place in re.split(r"\n@@\n|\n(?=! )", edit):
-        if place.startswith("! "):
-            old, new = place[2:].split(" => ")
+    for place in re.split(r"\n@@\n|\n(?=!!? )", edit):
+        if place.startswith("!"):
+            old, new = place.partition(" ")[2].split(" => ")
         else:
             old, new = (_without(sign, place) for sign in "+-")
-        if text.count(old) != 1:
-            raise ValueError(f"{table_file(slug).name}, {name}: not once in {base}.py:\n{old}")
+        count = text.count(old)
+        if count == 0 or (count > 1) != place.startswith("!! "):
+            raise ValueError(f"{table_file(slug).name}, {name}: {count} in {base}.py of:\n{old}")
         text = text.replace(old, new)
     return text[1:]
 
