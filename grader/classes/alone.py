@@ -35,10 +35,12 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def unusable(file: Path, error: Exception, advice: str = "") -> KitError:
-    """What SQLite says of a file, and the `advice`, or another if we may not write the file."""
+    """What SQLite says of a file, and the `advice`, or another if it cannot be written."""
     places = [place for place in (file.parent, file) if place.exists()]
     if not all(os.access(place, os.W_OK) for place in places):
         advice = ": make the folder and its files writable, or choose another folder"
+    elif "disk is full" in str(error):
+        advice = ": free some space and rerun the command"
     return KitError(f"{file}: {error}{advice}")
 
 

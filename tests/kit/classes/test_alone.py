@@ -59,3 +59,8 @@ def test_a_damaged_lock_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_closed_to_us_need_not_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert str(unusable(Path("out"), OSError("no"), ": delete it")).startswith("out: no: make the ")
+
+
+def test_a_full_disk_damages_no_file() -> None:
+    full = unusable(Path("out"), OSError("database or disk is full"), ": delete it")
+    assert str(full).endswith("disk is full: free some space and rerun the command")
