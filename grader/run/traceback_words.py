@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from grader.run.value_words import shaped
 from grader.types.text import safe, safe_line
 
 _FRAMES_CAP = 12
 _NAME_CAP = 100  # characters of the name of an exception's class
 _LINE_CAP = 200  # characters of a line of code
+_NAMES_CAP = 5  # told of one line
 _REPEATED = "\n    ... and again from there, over and over"
 NO_MODULE = (
     "\n  It is neither graded with your code nor installed here: correct its name, or write your "
@@ -47,6 +49,7 @@ def frames_told(error: Mapping[str, Any]) -> str:
         lines += f"\n  {where}, line {frame.get('line')}{inside}"
         text = str(frame.get("text", ""))[:_LINE_CAP]
         lines += f"\n    {safe(text)}{_caret(frame.get('caret'), text)}"
+        lines += _here(frame.get("here"))
     return lines + _advice(error)
 
 
@@ -57,6 +60,24 @@ def _caret(place: Any, text: str) -> str:
         return ""
     begin, count = found
     return f"\n    {' ' * begin}{'^' * max(1, min(count, len(text) - begin))}"
+
+
+def _here(names: Any) -> str:
+    """What the names of a line stand for, as a worker says."""
+    known = names if isinstance(names, list) else []
+    told = [text for each in known[:_NAMES_CAP] if (text := _name_told(each))]
+    return f"\n  here      {', '.join(told)}" if told else ""
+
+
+def _name_told(known: Any) -> str:
+    """A name with its integer, or with its size and dtype; "" for anything else."""
+    name, value, *dtype = known if isinstance(known, list) and len(known) in (2, 3) else ("", None)
+    if not isinstance(name, str) or not name.removeprefix("self.").isidentifier():
+        return ""
+    shown = str(value) if type(value) is int else ""
+    if isinstance(value, list) and all(type(size) is int for size in value) and dtype:
+        shown = shaped(value, dtype[0] if str(dtype[0]).isidentifier() else "float32")
+    return safe(f"{name[:_NAME_CAP]} is {shown[:_LINE_CAP]}") if shown else ""
 
 
 def marked(place: Any, text: str) -> tuple[int, int] | None:

@@ -73,11 +73,18 @@ def _argument(value: Any) -> str:
     if values:
         return values + kind
     axes = getattr(value, "axes", ())
+    return shaped(shape, dtype, axes, usual)
+
+
+def shaped(
+    shape: Sequence[int], dtype: str, axes: Sequence[str] = (), usual: str = "float32"
+) -> str:
+    """An array by its axes if they have names, or by its sizes, and by an unusual dtype."""
     if len(axes) == len(shape):
         sizes = ", ".join(f"{axis}={size}" for axis, size in zip(axes, shape, strict=True))
     else:
         sizes = " x ".join(str(size) for size in shape) + " numbers" * (len(shape) == 1)
-    return f"[{sizes}]{' bool' if dtype == 'bool' else kind}"
+    return f"[{sizes}]{'' if dtype == usual else f' {dtype}'}"
 
 
 def _written(value: Any) -> str:

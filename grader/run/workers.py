@@ -44,9 +44,9 @@ _CONTROL_SECONDS = 30.0
 GRACE = 0.2  # for a worker that closed its socket to end, to learn how it ended
 # In the order of their imports.
 _SOURCES = (
-    *("wire", "packing", "bridge", "probes", "recording", "trying", "bench", "forbidden", "loader"),
-    *("policy", "landlock", "seccomp", "lock", "names", "reading", "scratch", "stage_server"),
-    "server",
+    *("wire", "packing", "bridge", "probes", "recording", "raised", "trying", "bench"),
+    *("forbidden", "loader", "policy", "landlock", "seccomp", "lock", "names", "reading"),
+    *("scratch", "stage_server", "server"),
 )
 # Only on Linux is it known to be safe to fork a process that has imported torch.
 _CAN_FORK = sys.platform == "linux"

@@ -208,8 +208,8 @@ _VARYING: Sequence[tuple[str, str]] = (
 def _lines(stage: StageResult) -> Iterator[str]:
     """What is reported on a stage, unless all of it has passed.
 
-    Checks in a row stand together if the same is said of them but for the arguments of the call,
-    or if an earlier stage is the cause: then a learner sees what is said only with --all.
+    Checks in a row stand together if the same is said of them but for the sizes in the call, or
+    if an earlier stage is the cause: then a learner sees what is said only with --all.
     """
     cause = f", caused by {stage.caused_by}" if stage.caused_by else ""
     yield f"{stage.slug}: {stage.status.value}, {stage.score:g} of {stage.max_score:g}{cause}"
@@ -232,7 +232,7 @@ def _lines(stage: StageResult) -> Iterator[str]:
 
 def _said(check: CheckResult, *, is_seen: bool) -> tuple[str, str]:
     name = f", {check.diagnosis.id}" if check.diagnosis else ""
-    any_call = re.sub(r"(?m)^( +call +\w+)\(.*", r"\1(...)", _lasting(check.message))
+    any_call = re.sub(r"(?m)^( +(?:call +\w+|here )).*", r"\1", _lasting(check.message))
     return check.outcome.value + name, any_call if is_seen else ""
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from types import CodeType, ModuleType
 from typing import Any
 
-from grader.run.worker.bench import describe, is_stub
+from grader.run.worker.raised import describe, is_stub
 
 Patch = Callable[[ModuleType], None]
 _SCRIPT = "submission"  # the module name of a submission that is one file or one notebook

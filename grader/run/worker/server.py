@@ -29,10 +29,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from grader.run.worker.bench import describe, seed_all
+from grader.run.worker.bench import seed_all
 from grader.run.worker.forbidden import kit_globals
 from grader.run.worker.lock import Lock
 from grader.run.worker.policy import Policy, python_environment
+from grader.run.worker.raised import describe
 from grader.run.worker.scratch import (
     OWNER,
     free_bytes,

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from grader.run.worker.bench import Bench, describe
+from grader.run.worker.bench import Bench
 from grader.run.worker.bridge import Caller
 from grader.run.worker.forbidden import CallWatch
 from grader.run.worker.loader import Loader
 from grader.run.worker.lock import seal_libraries
+from grader.run.worker.raised import describe
 from grader.run.worker.reading import look
 from grader.run.worker.wire import Channel, Closed, Frame, WireError
 

@@ -56,3 +56,25 @@ def test_a_name_of_pythons_is_known_by_the_part_of_the_line_that_fails() -> None
     frame = {"file": "a.py", "line": 3, "text": "n = sum(x) + 1", "caret": [4, 6]}
     said = told({"type": "TypeError", "message": "'int' object is not callable", "frames": [frame]})
     assert "sum is Python's own" in said
+
+
+def test_the_names_of_a_line_are_told_and_nothing_that_is_no_name() -> None:
+    here = [
+        ["x", [2, 3], "float32"],
+        ["self.mask", [4], "bool"],
+        ["é\u202e is right", [1], "float32"],
+        ["y", [2, "passed"], "float32"],
+        ["z", "passed"],
+        ["n", 3],
+        7,
+    ]
+    frame = {"file": "a.py", "line": 3, "function": "f", "text": "x + n"}
+
+    def here_told(names: object) -> list[str]:
+        error = {"type": "ValueError", "message": "no", "frames": [{**frame, "here": names}]}
+        return told(error).splitlines()[3:]
+
+    assert here_told(here[:2] + here[5:]) == [
+        "  here      x is [2 x 3], self.mask is [4 numbers] bool, n is 3"
+    ]
+    assert here_told(here[2:5] + here[6:]) == here_told("passed") == here_told([]) == []

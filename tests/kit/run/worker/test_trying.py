@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grader.run.worker.bench import describe
+from grader.run.worker.raised import describe
 from grader.run.worker.trying import NAME_CAP, TESTS_CAP, tried, verdict
 
 
