@@ -29,7 +29,9 @@ def summary(
         yield from page.sentence(page.word(note), "yellow")
     if not results:
         name = page.word(assignment)
-        yield from page.sentence(f"Nothing new to grade in {name}; --force regrades all.")
+        yield from page.sentence(
+            f"Nothing new to grade in {name} by the times in timestamp.txt; --force regrades all."
+        )
         return
     yield from page.sentence(
         f"{page.word(assignment)}: {count(len(results), 'submission')} graded, seed {seed}."
