@@ -391,8 +391,6 @@ def running(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
             encoding="utf-8",
             env=environment(TMPDIR=str(scratch)),
             start_new_session=True,
-            # A test run in the background ignores Ctrl-C, and so would whatever it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         started.append(process)
         return process

@@ -18,15 +18,33 @@ def run_python(
     *words: str | Path, env: Mapping[str, str] | None = None, **more: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run `python ...`, which finds this checkout's kit; what is written is text."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
         [sys.executable, *map(str, words)],
         capture_output=True,
         encoding="utf-8",
         timeout=120,
-        env={**environment, **(env or {})},
+        env=_environment(env),
         **more,
     )
+
+
+def start_grade(
+    *words: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None, **more: Any
+) -> subprocess.Popen[str]:
+    """Start `grade ...` without a terminal, with this checkout's kit; what is written is text."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(
+        [sys.executable, "-m", "grader", *map(str, words)],
+        encoding="utf-8",
+        cwd=cwd,
+        env=_environment(env),
+        **{**streams, **more},
+    )
+
+
+def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
+    kits = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+    return {**os.environ, **kits, **(more or {})}
 
 
 def imported_by(*words: str, code: int = 0, shows: str = "", **more: Any) -> set[str]:

@@ -3,12 +3,10 @@
 import ast
 import json
 import math
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +25,7 @@ from grader.read.misconceptions import read_misconceptions
 from grader.run.lanes import can_fork
 from grader.types.course import Course, EntryPoint
 from grader.types.errors import CourseError
-from tests.kit.support.checkout import ROOT
+from tests.kit.support.checkout import ROOT, start_grade
 from tests.kit.support.files import edit
 from tests.kit.support.processes import until
 
@@ -338,14 +336,7 @@ def test_what_one_mutant_leaves_behind_does_not_catch_the_next(
 
 
 def grade(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "grader", "verify", "--mutants", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "60"},
-    )
+    return start_grade("verify", "--mutants", *words, env={"COLUMNS": "60"})
 
 
 def plain(course: Course, slug: str) -> tuple[int, str]:

@@ -3,8 +3,6 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -20,7 +18,7 @@ from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course, Stage
 from grader.types.report import Diagnosis
-from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.files import edit
 from tests.kit.support.processes import until
 from tests.kit.support.tiny import Capture, Say, Typed
@@ -136,16 +134,6 @@ def test_a_misconception_without_a_name_is_listed_and_no_failure(
     assert "the misconception rough_upwards is not named: a learner gets no reason" in output
 
 
-def grade(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "grader", "verify", "--explain", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-
-
 @pytest.mark.usefixtures("few")
 def test_the_screen_shows_the_shares_with_and_without_places(
     course: Course, capsys: Capture
@@ -176,7 +164,7 @@ def test_its_options_go_together(words: list[str], told: str, refused: Typed) ->
 
 @pytest.mark.slow
 def test_a_stage_of_the_kit_is_explained_and_its_json_says_how() -> None:
-    with grade("concat_heads", "--json") as process:
+    with start_grade("verify", "--explain", "concat_heads", "--json") as process:
         output, errors = process.communicate()
     assert process.returncode == 0, errors
     report = json.loads(output)
@@ -190,7 +178,8 @@ def test_a_stage_of_the_kit_is_explained_and_its_json_says_how() -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
-    with grade("softmax", "--plain", "--jobs", "2", "--all") as process:
+    words = ("verify", "--explain", "softmax", "--plain", "--jobs", "2", "--all")
+    with start_grade(*words) as process:
         # The interpreter and two lanes.
         assert until(lambda: len(psutil.Process(process.pid).children()) >= 3, 120)
         time.sleep(3)

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -13,7 +11,7 @@ from grader.authoring.verify.memory import Memory, sources_of_mistakes
 from grader.authoring.verify.runs import CheckRuns
 from grader.authoring.watch.loop import Proved, newest, watch
 from grader.types.course import Course
-from tests.kit.support.checkout import TINY
+from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.files import edit
 from tests.kit.support.tiny import Typed
 
@@ -174,14 +172,8 @@ def test_learners_have_no_such_option_in_their_copy(
 
 
 def test_the_command_proves_a_save_and_ends_with_ctrl_c(course: Course) -> None:
-    command = [sys.executable, "-m", "grader", "watch", "--author", "roughness", "--plain"]
-    with subprocess.Popen(
-        [*command, "--course", str(course.root)],
-        stdout=subprocess.PIPE,
-        text=True,
-        # A test run in the background ignores Ctrl-C, and so would the command.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:
+    words = ("watch", "--author", "roughness", "--plain", "--course", course.root)
+    with start_grade(*words) as process:
         lines = iter(process.stdout.readline, "")
         assert any("This stage is proven." in line for line in lines)
         assert any("The next save proves it again." in line for line in lines)

@@ -35,7 +35,7 @@ from tests.kit.classes.folder_class import (
     scores,
     verdicts,
 )
-from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.files import edit
 from tests.kit.support.tiny import Capture, Say, Typed, copy_tiny
 
@@ -426,16 +426,10 @@ def test_a_question_about_no_results_asks_for_them(refused: Typed) -> None:
 STUDENTS, KILLS = 60, 24
 
 
-def start(course: Path, out: Path, submissions: Path) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "grader", "class", str(submissions), "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [*words, "--course", str(course), "--seed", "5"],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+def start(course: Path, out: Path, submissions: Path) -> subprocess.Popen[str]:
+    words = ("class", submissions, "--out", out, "--course", course, "--seed", "5")
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return start_grade(*words, start_new_session=True, **silent)
 
 
 def hand_in_another(folder: Path, count: int) -> None:
@@ -459,7 +453,7 @@ def lanes_and_workers(command: int) -> tuple[list[int], list[int]]:
     return lanes, workers
 
 
-def killed(process: subprocess.Popen[bytes], kind: str, draw: random.Random) -> bool:
+def killed(process: subprocess.Popen[str], kind: str, draw: random.Random) -> bool:
     """Kill the command, or one of its lanes or workers: False if there is none just now."""
     if process.poll() is not None:
         return False

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from grader.read.progress import read_progress
 from grader.read.stubs import read_solution
 from grader.read.workspace import mark_workspace, own_course
-from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.tiny import copy_tiny
 
 AVERAGE = f"%%grade moving_average\n{read_solution(TINY.stage('moving_average'))}"
@@ -32,15 +31,8 @@ class Serving:
     """A process of `grade serve`, talked to from here."""
 
     def __init__(self, course: Path, folder: Path) -> None:
-        words = ["serve", "--course", str(course), "--folder", str(folder)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "grader", *words],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = ("serve", "--course", course, "--folder", folder)
+        self.process = start_grade(*words, stdin=subprocess.PIPE)
 
     def send(self, **message: Any) -> None:
         self.process.stdin.write(json.dumps(message) + "\n")

@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.terminal import CODES, LEAVES_THE_SCREEN, LONGEST, Terminal
 from tests.kit.support.tiny import copy_tiny
 
@@ -145,22 +144,13 @@ def test_an_editor_gets_the_terminal_and_gives_it_back(terminal: Terminal) -> No
 
 
 def test_without_a_terminal_it_prints_lines(root: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "grader", "watch"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert process.stdout is not None
+    at_once = {"PYTHONUNBUFFERED": "1"}
+    process = start_grade("watch", cwd=root, env=at_once, stderr=subprocess.STDOUT)
     lines: list[str] = []
 
     def until(word: str) -> None:
-        assert process.stdout is not None
-        for raw in process.stdout:
-            lines.append(raw.decode())
+        for line in process.stdout:
+            lines.append(line)
             if word in lines[-1]:
                 return
         pytest.fail(f"{word} did not come: {lines}")
@@ -198,15 +188,8 @@ def test_killed_at_any_moment_progress_stays_readable_and_never_sinks(
         """Run it on an answer and kill it when it is enough; the seconds that this took."""
         (root / "exercises" / "moving_average.py").write_text(answer, encoding="utf-8")
         start = time.monotonic()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "grader", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=root,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            start_new_session=True,
-        )
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = start_grade(*words, cwd=root, start_new_session=True, **silent)
         while process.poll() is None and not is_enough(time.monotonic() - start):
             time.sleep(0.005)
         taken = time.monotonic() - start

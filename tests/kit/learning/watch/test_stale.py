@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from grader.types.progress import NOTEBOOK, Progress
 from grader.types.report import StageResult, Status
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
-from tests.kit.support.checkout import ROOT, TINY
+from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.learner import LONGEST, SEED, Learner
 from tests.kit.support.tiny import copy_tiny
 
@@ -300,22 +299,13 @@ class Life:
 
     def kill(self) -> None:
         """`grade watch` runs and is killed at some moment, perhaps after a save."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "grader", "watch", "--seed", str(SEED)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            cwd=self.root,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            start_new_session=True,
-        )
-        assert process.stdout is not None
-        with process.stdout:
+        words = ("watch", "--seed", str(SEED))
+        with start_grade(*words, cwd=self.root, start_new_session=True) as process:
             if self.chance.random() < 0.7:
                 process.stdout.readline()  # it has begun
                 self.something()
             time.sleep(self.chance.uniform(0, 0.6))
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def live(root: Path, seed: int, rounds: int, steps: int) -> None:
