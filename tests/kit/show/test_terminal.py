@@ -316,7 +316,7 @@ COURSE = Course(
 HINTS = Hints(
     "Fold a sheet",
     (
-        *(Rung(f"Rung {n}", f"Text {n}.") for n in (1,)),
+        Rung("Rung 1", "Text 1."),
         Rung("The two halves", LADDER),
         Rung("Compare", "Is `a` as wide as `b`?", "It is twice as wide."),
         Rung("Nearly", "The line is `a = b`."),
