@@ -283,6 +283,15 @@ def flash_scaled_up(call: _Call) -> Tensor:
 
 
 @_wrong(
+    "flash_keys_as_values",
+    says="You use the keys as values. The weights come from q and k, and what they weight is v.",
+    hint=2,
+)
+def flash_keys_as_values(call: _Call) -> Tensor:
+    return call.right(v=call.k)
+
+
+@_wrong(
     "flash_powers_of_two",
     says="You take powers of 2, and the softmax takes powers of e. If you use exp2, multiply the "
     "scores by log2(e) first.",
@@ -523,6 +532,11 @@ def _without_the_last(scores: Tensor, v: Tensor, size: int) -> Iterator[Tensor]:
         yield torch.softmax(scores[..., :end], -1).nan_to_num() @ v[:, :, :end]
 
 
+def _of_the_first(scores: Tensor, v: Tensor, size: int) -> Iterator[Tensor]:
+    """The first block alone."""
+    yield torch.softmax(scores[..., :size], -1).nan_to_num() @ v[:, :, :size]
+
+
 @_seen(
     "flash_not_rescaled",
     says="Your result is right only for the queries whose largest score comes early among the "
@@ -583,8 +597,8 @@ def flash_softmax_per_block(got: Tensor, expected: Tensor, call: _Call) -> bool:
 
 @_seen(
     "flash_causal_within_blocks",
-    says="With causal your result is that of blocks that count their own keys, or queries too, "
-    "from 0. Compare positions in the whole sequence: add the position where the block starts.",
+    says="With causal your result is that of blocks that count their own keys, their queries or "
+    "both from 0. Compare positions in the whole sequence: add where the block starts.",
     hint=8,
 )
 def flash_causal_within_blocks(got: Tensor, expected: Tensor, call: _Call) -> bool:
@@ -597,8 +611,8 @@ def flash_causal_within_blocks(got: Tensor, expected: Tensor, call: _Call) -> bo
     places = torch.arange(k.shape[2], device=k.device)
     for block in (size for size in _BLOCKS if size < len(places)):
         columns = places % block
-        for rows in (places, columns):
-            blocked = scores.masked_fill(columns > rows[:, None], -math.inf)
+        for rows, keys in (places, columns), (columns, columns), (columns, places):
+            blocked = scores.masked_fill(keys > rows[:, None], -math.inf)
             parts = (few, ...)  # for speed, a few queries come before all
             if all(_close(got[some], torch.softmax(blocked[some], -1) @ v) for some in parts):
                 return True
@@ -613,6 +627,16 @@ def flash_causal_within_blocks(got: Tensor, expected: Tensor, call: _Call) -> bo
 )
 def flash_last_keys_lost(got: Tensor, expected: Tensor, call: _Call) -> bool:
     return _from_blocks(got, expected, call, _without_the_last)
+
+
+@_seen(
+    "flash_first_block_alone",
+    says="Your result is that of the first block of keys alone. Go through the keys to the last, "
+    "k.shape[2], for each query.",
+    hint=8,
+)
+def flash_first_block_alone(got: Tensor, expected: Tensor, call: _Call) -> bool:
+    return _from_blocks(got, expected, call, _of_the_first)
 
 
 @_seen(
