@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,24 +68,31 @@ def turned_round(pair: Pair) -> Iterator[Relation]:
 
 
 def factor(pair: Pair) -> Iterator[Relation]:
-    """A constant factor, named after the size that it comes from if there is just one."""
+    """A constant factor, or one that is a size: inputs of one size do not tell which."""
     if not is_telling(abs(pair.want[np.isfinite(pair.want)]), False):
         return
     factor = _ratio(pair)
     if factor is None or abs(factor - 1) < 1e-9:
         return
-    for name in _names_of(factor, pair.sizes):
-        yield Relation(
-            "factor-of-size",
-            f"{pair.what} is the right one times {name}, at every position.",
-            lambda other, name=name: _is_times(  # type: ignore[misc]
-                other, _named_numbers(other.sizes, least=1).get(name)
-            ),
-        )
-    yield Relation(
-        "factor",
-        f"{pair.what} is the right one times {factor:.6g}, at every position.",
-        lambda other: _is_times(other, factor),
+    names = _names_of(factor, pair.sizes)
+    yield from _round_first(
+        factor,
+        Relation(
+            "factor",
+            f"{pair.what} is the right one times {factor:.6g}, at every position"
+            f"{_as_large(names)}.",
+            lambda other: _is_times(other, factor),
+        ),
+        [
+            Relation(
+                "factor-of-size",
+                f"{pair.what} is the right one times {name}, at every position.",
+                lambda other, name=name: _is_times(  # type: ignore[misc]
+                    other, _named_numbers(other.sizes, least=1).get(name)
+                ),
+            )
+            for name in names
+        ],
     )
     distinct = {size: name for name, size in reversed(list(pair.sizes.items()))}
     for name, value in _of_one_size({name: size for size, name in distinct.items()}).items():
@@ -102,6 +109,22 @@ def factor(pair: Pair) -> Iterator[Relation]:
         f"for every input ({factor:.4g} for one of them).",
         lambda other: _is_times(other, _ratio(other)),
     )
+
+
+def _round_first(
+    number: float, plain: Relation, of_sizes: Sequence[Relation]
+) -> Iterator[Relation]:
+    """The relations by a number and by a size: a round number may be as large as one by chance."""
+    yield from (plain, *of_sizes) if _is_round(number) else (*of_sizes, plain)
+
+
+def _is_round(number: float) -> bool:
+    return math.isclose(number, float(f"{number:.1g}"), rel_tol=1e-4)
+
+
+def _as_large(names: Sequence[str]) -> str:
+    """Which size is as large as a factor, in brackets, if just one is."""
+    return f" (here {names[0]} is as large)" if len(names) == 1 else ""
 
 
 def _is_times(pair: Pair, factor: float | None) -> bool:
@@ -146,8 +169,7 @@ def _names_of(factor: float, sizes: Mapping[str, int]) -> list[str]:
     A round number is more often one that somebody typed than the ratio of two sizes.
     """
     distinct = {size: name for name, size in reversed(list(sizes.items()))}
-    is_round = math.isclose(factor, float(f"{factor:.1g}"), rel_tol=1e-4)
-    numbers = _of_one_size if is_round else _named_numbers
+    numbers = _of_one_size if _is_round(factor) else _named_numbers
     named = numbers({name: size for size, name in distinct.items()})
     return [name for name, value in named.items() if math.isclose(factor, value, rel_tol=1e-4)]
 
@@ -257,18 +279,24 @@ def row_power(pair: Pair) -> Iterator[Relation]:
     words = "{} is, row by row along {}, the right one to the power {}, scaled to the same sum: "
     words += "a softmax gives that where its input is multiplied by {}."
     name = pair.axis(pair.want.ndim - 1)
-    for called in _names_of(power, pair.sizes):
-        yield Relation(
-            "power-of-size",
-            words.format(pair.what, name, called, called),
-            lambda other, called=called: _is_to_the_power(  # type: ignore[misc]
-                other, _named_numbers(other.sizes).get(called)
-            ),
-        )
-    yield Relation(
-        "power",
-        words.format(pair.what, name, f"{power:.4g}", f"{power:.4g}"),
-        lambda other: _is_to_the_power(other, power),
+    names = _names_of(power, pair.sizes)
+    yield from _round_first(
+        power,
+        Relation(
+            "power",
+            words.format(pair.what, name, f"{power:.4g}", f"{power:.4g}{_as_large(names)}"),
+            lambda other: _is_to_the_power(other, power),
+        ),
+        [
+            Relation(
+                "power-of-size",
+                words.format(pair.what, name, called, called),
+                lambda other, called=called: _is_to_the_power(  # type: ignore[misc]
+                    other, _named_numbers(other.sizes).get(called)
+                ),
+            )
+            for called in names
+        ],
     )
     yield Relation(
         "some-power",

@@ -243,6 +243,11 @@ def test_a_round_factor_is_not_named_after_the_ratio_of_two_sizes() -> None:
         assert relation.text == f"Your result is the right one times {name}, at every position."
 
 
+def test_a_round_factor_is_said_to_be_as_large_as_a_size() -> None:
+    relation = relation_of([pair(X * 4, X, sizes={"H": 4, "D": 12})])
+    assert "times 4, at every position (here H is as large)." in relation.text
+
+
 def test_axes_are_told_by_their_names() -> None:
     relation = relation_of([pair(X.transpose(0, 2, 1), X, axes=("B", "T", "D"))])
     assert "T and D swapped" in relation.text
