@@ -59,10 +59,11 @@ def _without(requests: Sequence[Frame], are_left_out: Sequence[bool]) -> Iterato
 def _is_call(exchange: Exchange) -> bool:
     """Whether a request calls the learner's code, or goes back through a call, and makes nothing.
 
-    What makes an object or changes one with a method such as eval() must be repeated.
+    What makes an object or changes one with a method such as eval() must be repeated. What looks
+    for what an object holds is no call.
     """
-    request = exchange.request
-    return exchange.reply.handle is None and not request.target.get("method")
+    target = exchange.request.target
+    return exchange.reply.handle is None and not target.get("method") and not target.get("probe")
 
 
 def _is_right(step: Step, requests: Iterable[Frame], answers: Answers) -> bool:

@@ -12,6 +12,7 @@ from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
 
 STAGE, MODULE = COURSE.stage("scaled_scores"), COURSE.stage("causal_self_attention")
+HELD = COURSE.stage("need_weights")
 RIGHT = "    return q @ keys / math.sqrt(d_k)"
 COUNTED = "    scaled_scores.calls = getattr(scaled_scores, 'calls', -1) + 1\n"
 KEEPS = "your code keeps something from one call to the next"
@@ -30,7 +31,9 @@ CASES = {
     "what is kept does no harm": (f"{COUNTED}{RIGHT}.flip(-1).abs() + 0.3", set[str]()),
 }
 
-
+EXPANDED = """
+        self.mask = mask if mask is None else (mask != 0).expand(len(q), self.num_heads, -1, -1)
+        scores = """
 # eval() comes with the first call, and must not be left out with it.
 IN_EVALUATION = "        return output if self.training else output.flip(-1).abs() + 0.3"
 
@@ -39,24 +42,26 @@ IN_EVALUATION = "        return output if self.training else output.flip(-1).abs
 def reports(interpreter: Interpreter) -> dict[str, Report]:
     """The report on each case; no time is spent on a repair."""
     files = solution_files(COURSE)
-    source = files[STAGE.file_name].decode()
-    assert RIGHT in source
+    right = files[STAGE.file_name].decode()
+    assert RIGHT in right
 
     def body(checks: Checks) -> dict[str, Report]:
         engine, found = Engine(COURSE, "cpu", interpreter, checks), {}
         for name, (wrong, _) in CASES.items():
-            edited = source.replace(RIGHT, wrong).encode()
+            edited = right.replace(RIGHT, wrong).encode()
             request = Request(Submission(name, {**files, STAGE.file_name: edited}), (STAGE,), 1)
             found[name] = engine.with_place(request, engine.grade(request), 0.0)
         wrong = files[MODULE.file_name].decode().replace("        return output", IN_EVALUATION)
-        submission = Submission("mode", {**files, MODULE.file_name: wrong.encode()})
-        request = Request(submission, (MODULE,), 1)
-        found["mode"] = engine.with_place(request, engine.grade(request), 0.0)
+        held = files[HELD.file_name].decode().replace("        scores = ", EXPANDED)
+        for name, stage, source in ("mode", MODULE, wrong), ("held", HELD, held):
+            submission = Submission(name, {**files, stage.file_name: source.encode()})
+            request = Request(submission, (stage,), 1)
+            found[name] = engine.with_place(request, engine.grade(request), 0.0)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.engine.VALUE_SECONDS", 60.0)  # the machine may be busy
-        return with_checks(COURSE, [*COURSE.required(MODULE), MODULE], body)
+        return with_checks(COURSE, [*COURSE.required(MODULE), MODULE, HELD], body)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -72,3 +77,9 @@ def test_a_report_says_it_if_what_is_kept_makes_the_answer_wrong(
 def test_what_is_wrong_in_evaluation_mode_alone_keeps_nothing(reports: dict[str, Report]) -> None:
     found = [check.diagnosis.text for check in reports["mode"].stages[0].checks if check.diagnosis]
     assert found and not any(KEEPS in text for text in found)
+
+
+def test_what_an_object_holds_is_no_answer_to_a_call(reports: dict[str, Report]) -> None:
+    checks = reports["held"].stages[0].checks
+    assert any("within the module" in check.message for check in checks)
+    assert not any(check.diagnosis and KEEPS in check.diagnosis.text for check in checks)
