@@ -18,6 +18,7 @@ from grader.diagnosis.comparison.replies import (
     answer_of,
     arrays,
     has_bare_row,
+    in_order_of,
     is_moderate,
     is_same_rounded,
     kinds_of,
@@ -279,7 +280,7 @@ def against_solution(
     for exchange, mark, entry, answer, method, is_unset in zip(
         exchanges, marks, _entries(exchanges), answers, methods, unset, strict=True
     ):
-        learner = answer_of(exchange.request, exchange.reply)
+        learner = in_order_of(answer, answer_of(exchange.request, exchange.reply))
         other = next(others, answer)
         differs = not same(answer, other, False, False)
         random, drawn = differs and method in PARAMETERS, differs and is_unset

@@ -5,10 +5,11 @@ from __future__ import annotations
 import cmath
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.diagnosis.comparison.starts import start_alike
+from grader.diagnosis.comparison.starts import start_alike, start_of
 from grader.run.worker.packing import Handle, Opaque, PlainObject, Unpacker
 from grader.run.worker.wire import Frame, WireError
 
@@ -142,6 +143,23 @@ def answer_of(request: Frame, reply: Frame) -> Read:
     """
     is_load = request.target.get("method") == "load_state_dict"
     return replace(read(reply), value=None) if is_load else read(reply)
+
+
+def in_order_of(right: Read, answer: Read) -> Read:
+    """An answer with its parameters in the order of the right ones: layers may be made in any."""
+    pairs, due = (start_of(each.value) or [] for each in (answer, right))
+    places = {name: place for place, (name, _) in enumerate(pairs)}
+    order = [places.get(name, -1) for name, _ in due]
+    is_known = sorted(order) == list(range(len(pairs))) == list(range(len(answer.grads)))
+    if order == sorted(order) or not is_known:
+        return answer
+    value = copy(answer.value)  # a list, or a kind of list
+    pairs = [pairs[place] for place in order]
+    if isinstance(value, dict):
+        value = dict(pairs)
+    else:
+        value[:] = pairs
+    return replace(answer, value=value, grads=tuple(answer.grads[place] for place in order))
 
 
 def _message(error: Mapping[str, Any]) -> str:

@@ -42,8 +42,12 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
         {"values": "argument:x", "gradient": "argument:x"},
     ),
     "one size as a factor": (
-        lambda x, n: share(x, n) * x.shape[-1],
+        lambda x, n: share(x, n) * x.shape[-1] ** 0.5,
         {"values": "factor-of-size", "one": "factor-of-size", "gradient": "factor-of-size"},
+    ),
+    "a round factor, as large as a size": (
+        lambda x, n: share(x, n) * x.shape[-1],
+        {"values": "factor", "one": "factor", "gradient": "factor"},
     ),
     "turned axes": (
         lambda x, n: share(x, n).T if x.ndim == 2 else share(x, n),
@@ -321,6 +325,44 @@ def test_of_parameters_a_whole_layer_may_be_wrong(sizes: tuple[int, ...], told: 
     )
     right = {**SOLUTION, "Chain": lambda size: made(size, forgets=False)}
     assert diagnose(facts, Known(), right.__getitem__)["one.start"].text.startswith(told)
+
+
+def test_layers_may_be_made_in_any_order() -> None:
+    class Four(nn.Module):
+        def __init__(self, names: str) -> None:
+            super().__init__()
+            for name in names:
+                setattr(self, name, nn.Linear(4, 5))
+
+    def check(submission: Any) -> None:
+        module = submission.Chain("abcd")
+        module.load_state_dict(Four("abcd").state_dict())
+        assert not dict(module.named_parameters())
+
+    facts = recorded({"Chain": lambda names: Four("abdc")}, {"values": [check]})
+    assert diagnose(facts, Known(), {**SOLUTION, "Chain": Four}.__getitem__) == {}
+
+
+def test_if_a_call_stops_other_buffers_are_no_symptom() -> None:
+    class Buffered(nn.Module):
+        def __init__(self, values: Tensor) -> None:
+            super().__init__()
+            self.register_buffer("mask", values)
+
+        def forward(self, x: Tensor) -> Any:
+            raise RuntimeError("stops")
+
+    class Right(Buffered):
+        def forward(self, x: Tensor) -> Any:
+            return x
+
+    def check(submission: Any) -> None:
+        module = submission.Chain(torch.eye(3))
+        dict(module.named_buffers())
+        module(x_of(3, 2))
+
+    facts = recorded({"Chain": lambda values: Buffered(values.bool())}, {"values": [check]})
+    assert diagnose(facts, Known(), {**SOLUTION, "Chain": Right}.__getitem__) == {}
 
 
 def test_parameters_that_a_module_does_not_have_are_named() -> None:

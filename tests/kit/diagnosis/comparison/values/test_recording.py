@@ -20,7 +20,7 @@ from tests.kit.wrong_answers import wrong_source
 STAGE = COURSE.stage("causal_self_attention")
 NEXT = "None of its tensors equals what comes next: "
 TOLD = {
-    "mask_renormalised": f"gets the scaled scores right \\(.*, line 37\\). {NEXT}the masked scores",
+    "mask_renormalised": f"gets the scaled scores right \\(.*\\). {NEXT}the masked scores",
     "keys_interleaved": "^Your result is right only at the first position of .*; all others have "
     "wrong numbers. .*makes the query's heads and the value's heads .*, but not "
     "the key's heads .* exactly the right numbers, each one once, but in other places",
