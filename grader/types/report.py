@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Any, get_type_hints
 
 from grader.types.course import core_of
-from grader.types.text import is_unloaded, safe_data
+from grader.types.text import is_unloaded, listed, safe_data
 
 SCHEMA = 1
 REFUSED = "can-be-read"  # the only check of a refused submission; no test can have this name
@@ -19,6 +19,8 @@ _SMALL = 12  # numbers of an input
 _MOST = 1e12  # points or seconds
 _SAID = 160  # characters of a message beside a hint
 _SEED = "seed "
+_NOT_HERE, _MODULE = "nor installed here", re.compile(r"No module named '(\w+)")
+_NAMED = 3  # modules in a sentence
 # The parts of a message that explain: the lines to look at, and an exception in plain words.
 _WHY = re.compile(r"\n  (look at|in words) .*(\n {4}.*)*")
 # The start of a note in a report.
@@ -269,6 +271,22 @@ class Report:
     def unusual(self) -> tuple[str, ...]:
         """The notes on what grading this submission showed."""
         return tuple(note for note in self.notes if not note.startswith((_SEED, UNLOCKED)))
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The modules that the code needs and cannot import, because they are not here."""
+        messages = (check.message for stage in self.stages for check in stage.checks)
+        names = (name for text in messages if _NOT_HERE in text for name in _MODULE.findall(text))
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def for_instructors(self) -> tuple[str, ...]:
+        """Sentences about all that an instructor has to know of the run."""
+        names = listed(self.lacking, most=_NAMED)
+        are, it = ("are", "them") if self.lacking[1:] else ("is", "it")
+        advice = f"if students may use {it}, install {it} and regrade"
+        told = f"{names} {are} neither submitted nor installed here: {advice}."
+        return (*self.unusual, told) if names else self.unusual
 
     @property
     def seed(self) -> str:

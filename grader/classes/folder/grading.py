@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from importlib.machinery import PathFinder
 
 from grader.classes.folder.ledger import Ledger
 from grader.classes.folder.renamed import keeping_removed
@@ -105,7 +106,8 @@ class FolderClass:
     def _may_change(self, entry: LedgerEntry) -> bool:
         """Whether the verdict may be different with this version.
 
-        It cannot be if the engine and the stages are the same. A stage that is not started stays
+        It cannot be if the engine and the stages are the same, unless a library that the code needs
+        was missing and is installed now. A stage that is not started stays
         so: stubs pass no check, as `grade verify` proves.
         """
         if entry.report is None:
@@ -117,6 +119,8 @@ class FolderClass:
             return True
         if entry.report.refusal:
             return False
+        if _has_come(entry.report.lacking):
+            return True
         return entry.version.engine != self.version.engine or any(
             entry.version.stages.get(stage.slug) != self.version.stages.get(stage.slug)
             and stage.status is not Status.NOT_STARTED
@@ -162,8 +166,8 @@ class FolderClass:
     def _known(self, job: Job, *, proposed: bool) -> Report | None:
         """The report on a submission that cannot be graded, or whose answers are judged already.
 
-        None if this version has not judged them, or if a check timed out: the machine may have
-        been busy with another submission.
+        None if this version has not judged them, if a library was missing that is here now, or if a
+        check timed out: the machine may have been busy with another submission.
         """
         student = job.record.student
         if job.submission.refused:
@@ -174,6 +178,8 @@ class FolderClass:
             return None
         checks = (check for stage in same.report.stages for check in stage.checks)
         if any(check.outcome is Outcome.TIMEOUT for check in checks):
+            return None
+        if _has_come(same.report.lacking):
             return None
         report = keeping_removed(same.report, None, self.course)
         return replace(report, submission=student)
@@ -204,6 +210,11 @@ def graded(
     submission = replace(job.submission, name=job.record.student)
     report = engine.grade(Request(submission, tuple(stages), job.seed), shared=shared)
     return report, report.seconds
+
+
+def _has_come(modules: Iterable[str]) -> bool:
+    """Whether one of these modules, which were missing once, is installed now."""
+    return any(PathFinder.find_spec(name) is not None for name in modules)
 
 
 def _same_but_for_time(entry: LedgerEntry, record: SubmissionRecord) -> bool:

@@ -49,7 +49,7 @@ def class_summary(
     if older:
         verdicts = count(older, "verdict")
         yield from page.sentence(
-            f"The course or the kit has changed since: {verdicts} may be different now."
+            f"The course, the kit or a library has changed: {verdicts} may be different now."
         )
         yield from page.offer("To see how:", "grade class --out DIR --regrade")
     for entry in (*tally.lost, *tally.unread):

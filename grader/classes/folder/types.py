@@ -71,7 +71,7 @@ class LedgerEntry:
     @property
     def unusual(self) -> tuple[str, ...]:
         """What was unusual about the submission, and what grading it showed."""
-        told = () if self.report is None or self.is_refused else self.report.unusual
+        told = () if self.report is None or self.is_refused else self.report.for_instructors
         return (*self.record.notes, *told)
 
 

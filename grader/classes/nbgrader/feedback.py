@@ -58,7 +58,7 @@ def notebook_verdict(
         + (f"<ul>{remarks}</ul>" if remarks else "")
         + (f"<p><small>{small}</small></p>" if small else "")
     )
-    return NotebookVerdict(tuple(verdicts), summary, report.seconds, report.unusual)
+    return NotebookVerdict(tuple(verdicts), summary, report.seconds, report.for_instructors)
 
 
 def unreadable_verdict(

@@ -36,7 +36,7 @@ from tests.kit.classes.folder_class import (
     verdicts,
 )
 from tests.kit.support.checkout import TINY, start_grade
-from tests.kit.support.files import edit
+from tests.kit.support.files import edit, write_files
 from tests.kit.support.tiny import Capture, Say, Typed, copy_tiny
 
 ENDS = "import os\nos._exit(0)\n"
@@ -283,6 +283,22 @@ def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert "to accept them, add --yes" in first and "has 5 points" in second
     assert "--yes" not in refused(*class_of(course, results), "--regrade", "--yes")
+
+
+def test_a_library_that_is_missing_is_named_and_what_needs_it_regraded_once_it_is_there(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Typed
+) -> None:
+    out, lib = tmp_path / "results", tmp_path / "lib"
+    hand_in(tmp_path / "class", ann=RIGHT, bob=f"import a_library\n{RIGHT}")
+    grade_class(course, out, tmp_path / "class")
+    notes = {student: row["notes"] for student, row in gradebook(out).items()}
+    assert notes["bob"].startswith("a_library is neither submitted nor installed here: if ")
+    assert notes["ann"] == ""
+    regrade = (*class_of(course, out), "--regrade", "--yes")
+    assert "nothing to regrade" in grade(*regrade)
+    write_files(lib, {"a_library.py": ""})
+    monkeypatch.syspath_prepend(lib)
+    assert "Regraded 1: " in grade(*regrade)
 
 
 def test_who_is_at_work_keeps_another_out(
