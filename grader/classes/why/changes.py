@@ -12,7 +12,8 @@ from grader.types.report import REFUSED, CheckResult, Report, StageResult
 from grader.types.text import listed
 
 _NO_REASON = (
-    "Nothing that a verdict depends on has changed: does the answer use random numbers or the time?"
+    "The submission, the course and the kit are the same: does the answer use random numbers, the "
+    "time or a library that was missing?"
 )
 
 

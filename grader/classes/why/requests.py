@@ -28,7 +28,10 @@ from grader.types.report import Report, StageResult, Status
 from grader.types.text import headline
 
 _STUDENT = ("student", "student_id")  # names of that column; the second is that of scores.csv
-_OTHER = "The same code gave other results than before: does it use random numbers or the time?"
+_OTHER = (
+    "The same code gave other results than before: does it use random numbers, the time or a "
+    "library that was missing?"
+)
 _CHANGED = "The course or the kit has changed since; --regrade makes these points count"
 _SAME_NOW = "The course or the kit has changed since, but no points change"
 

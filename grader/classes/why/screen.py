@@ -122,7 +122,8 @@ def replay_outcome(page: Page, answer: Answer) -> Iterator[Text]:
         names = sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
         words = f"Regraded just now with seed {entry.seed}, these checks gave other results: "
         yield from page.sentence(words + page.word(", ".join(names)), "red")
-        yield from page.sentence("Does the answer use random numbers or depend on time?")
+        question = "Does the answer use random numbers, the time or a library that was missing?"
+        yield from page.sentence(question)
 
     yield Text()
 

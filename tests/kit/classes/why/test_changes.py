@@ -73,4 +73,4 @@ def test_gained_and_lost_points_come_with_what_the_checks_said() -> None:
 
 def test_a_verdict_that_changes_without_a_reason_is_called_so() -> None:
     [first, *_] = changed(VerdictChange(entry(0), entry(1)), ["mean"])
-    assert "random numbers or the time" in first
+    assert "random numbers, the time or a library that was missing" in first
