@@ -10,9 +10,11 @@ from grader.authoring.verify.runs import CheckRuns, Find
 from grader.run.facts import FINE, NO_SENSE, Case, CaseFact, Ending, StageFacts
 from grader.run.worker.wire import Frame
 from grader.types.course import Stage
+from grader.types.text import listed
 
 _SHORT = 60  # characters
 _FEW = 3  # how often a failing run is repeated
+_TOLD = 2  # checks that the solution fails: how many with what was expected
 
 
 class SolutionRuns:
@@ -95,8 +97,19 @@ class SolutionRuns:
                 self.flaky |= first - lost
 
     def causes(self) -> list[str]:
-        """Why each failing check fails."""
-        return [self._cause(check, failures) for check, failures in self.failing.items()]
+        """Why each failing check fails; one cause may fail many, so only a few are told whole."""
+        of_solution = [
+            check
+            for check, failures in self.failing.items()
+            if check not in self.flaky and not failures[0][1].faulty_line
+        ]
+        more = of_solution[_TOLD:]
+        told = [self._cause(*each) for each in self.failing.items() if each[0] not in more]
+        if more:
+            names = listed([check.partition(".")[2] for check in more])
+            checks = "check" if len(more) == 1 else "checks"
+            told.append(f"the solution fails {len(more)} more {checks}: {names}")
+        return told
 
     def _cause(self, check: str, failures: Sequence[tuple[int, CaseFact]]) -> str:
         """Why a check fails on the solution: an error in the check, or a difference of the two."""

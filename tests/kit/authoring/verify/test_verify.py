@@ -52,6 +52,7 @@ def test_{0}(submission):
     'It is {0}'
     assert submission.roughness([1.0]) == 0, "It is not 0"
 """
+PAID = UNPAID.replace("\ndef", "\n@pytest.mark.points(1)\ndef")
 RENAMED = 'replaces="roughness"', 'replaces="rough"'
 SLUG = 'slug = "roughness"'
 CHANCE = """
@@ -301,6 +302,16 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "a solution under another name": (
         changed(SOLUTION, "def roughness", "def rough"),
         f"{SOLUTION}: does not define 'roughness', which course.toml names",
+    ),
+    "a solution that fails many checks": (
+        lambda c: [
+            change(c, SOLUTION, "default=0.0", "default=1.0"),
+            change(c, "course.toml", "points = 2\nbonus", "points = 5\nbonus"),
+            *(append(c, CHECKS, PAID.format(name)) for name in ("one", "two", "three")),
+        ],
+        "the solution fails roughness.values: The largest step is wrong, expected 0, got 1",
+        "the solution fails roughness.one: It is not 0: see grade",
+        "the solution fails 2 more checks: two and three",
     ),
     "a solution that hangs": (
         changed(SOLUTION, RETURN, f"    while len(values) > 4:\n        pass\n{RETURN}"),
