@@ -310,6 +310,8 @@ Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)
     <axis>
 (masked_fill|where)_? .*boolean.* but got (?:(?:mask|a tensor) with )?dtype ([\w ]+)
     {} takes a mask of True and False, but the dtype of this one is {}
+^\w+\(\) received an invalid combination of arguments - got \((?:[^()=]*, )?str\b
+    a text in quotes stands among the values, and this needs a number: float('-inf') is one
 ^masked_fill_?\(\) received an invalid combination of arguments - got \(bool\b
     the mask is a plain True or False here: `is` gives one, and so does == with None; mask == 0
     compares each number of a tensor
@@ -410,6 +412,8 @@ got an unexpected keyword argument '(\w+)'
     this is a {}, as chunk and split give one, and no tensor: take one of its entries, or join them
 ^'Tensor' object has no attribute '(astype|copy)'
     {} is a method of numpy's arrays: a tensor has to(dtype) and clone()
+^'(int|float|bool|str)' object has no attribute
+    this is a plain {}, and neither a tensor nor a layer
 ^'\w+' object has no attribute '(\w+)'
     <unset>
 ^'int' object is not iterable
@@ -472,6 +476,16 @@ from partially initialized module '(\w+)'
 ^name '(null|true|false)' is not defined
     {} is a word of JSON: Python has None, True and False. The name of a notebook's file must end
     with .ipynb
+^stack expects a non-empty|expected a non-empty list of Tensors
+    the list is empty: nothing has been put into it
+^(list|tuple) indices must be integers or slices, not tuple
+    this is a {} and no tensor, so brackets take one number: take an entry first, or join them
+^unsupported operand type\(s\) for [^:]+: .*'(tuple|list)'
+    this is a {} of values, and arithmetic needs a tensor: take an entry, or join them
+^unsupported operand type\(s\) for @: '(?:Tensor|int|float)' and '(?:Tensor|int|float)'
+    @ is the product of two matrices; with a plain number, write *
+^"\w+" not implemented for '(\w+)'
+    torch cannot compute this for a tensor of dtype {}; .float() makes a copy in float32
 ^name 'self' is not defined
     self is the first parameter of a method, as in def forward(self, x); outside a class there is
     none

@@ -66,6 +66,17 @@ def message_of(code: str) -> str:
     "code, words",
     [
         ("torch.ones(3, 4) @ torch.ones(6, 2)", "rows of 4 .* rows of 6"),
+        ("torch.stack([], dim=1)", "the list is empty"),
+        ("torch.cat([], dim=1)", "the list is empty"),
+        ("X.chunk(2)[:, 0]", r"this is a tuple and no tensor.*take an entry first"),
+        ("[X, X][:, 0]", r"this is a list and no tensor.*take an entry first"),
+        ("X.chunk(2) / 2", "this is a tuple of values"),
+        ("X @ 2 ** 0.5", r"product of two matrices; with a plain number, write \*"),
+        ("4 @ 2", "product of two matrices"),
+        ("torch.softmax(X == 1, -1)", r"for a tensor of dtype Bool; .float\(\) makes"),
+        ("(4).transpose(1, 2)", "a plain int, and neither a tensor nor a layer"),
+        ("X.eq('-inf')", r"text in quotes .* float\('-inf'\)"),
+        ("X.masked_fill(X == 0, '-inf')", r"text in quotes .* float\('-inf'\)"),
         (
             "torch.einsum('nqhd,nkhd->nhqk', X, X.transpose(1, 2))",
             "h is an axis of 3 in tensor 2 and of 4 in one before it",
