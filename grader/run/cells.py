@@ -15,10 +15,13 @@ from functools import lru_cache
 from grader.run.worker.names import ANY, names_of
 from grader.types.course import Course, Stage
 
-# What changes a name of another cell: an attribute or item, setattr(NAME, and @decorator(NAME).
+# What changes a name of another cell: an attribute or item, setattr(NAME, @decorator(NAME) and
+# class NAME(NAME).
 _CHANGED = re.compile(
-    r"^(?:(\w+)[.\[][^\n=(]*=(?!=)|setattr\((\w+)\b|@[\w.]+\((\w+)\b)", re.MULTILINE
+    r"^(?:(\w+)[.\[][^\n=(]*=(?!=)|setattr\((\w+)\b|@[\w.]+\((\w+)\b|class +(\w+)\((?=\4\b))",
+    re.MULTILINE,
 )
+_EXTENDED = re.compile(r"^class +(\w+)\((?=\1\b)", re.MULTILINE)
 _GRADED = re.compile(r"\s*%%grade[ \t]+(\w+)")
 
 
@@ -201,12 +204,16 @@ def _without_old_tests(course: Course, cells: Sequence[Cell]) -> Sequence[Cell]:
 
 
 def _definers(cells: Sequence[Cell], names: NamesOf) -> dict[str, Cell]:
-    """The cell that defines each name: the last that defines it, else the first that imports it."""
+    """The cell that defines each name: the last that defines it, else the first that imports it.
+
+    A cell with `class NAME(NAME)` only extends what an earlier one defines.
+    """
     definer: dict[str, Cell] = {}
     for cell in reversed(cells):
         definer.update(dict.fromkeys(names(cell.source).imported, cell))
     for cell in cells:
-        definer.update(dict.fromkeys(names(cell.source).own, cell))
+        extended = definer.keys() & set(_EXTENDED.findall(cell.source))
+        definer.update(dict.fromkeys(names(cell.source).own - extended, cell))
     return definer
 
 

@@ -119,6 +119,14 @@ def test_a_graded_cell_may_add_to_what_an_older_cell_defines() -> None:
     assert names["smooth"].width == 3
 
 
+def test_a_class_may_be_extended_under_its_own_name() -> None:
+    base, more = "class smooth: pass", "class smooth(smooth): width = 3"
+    assert chosen(base, "x = 1", more, only="smooth") == [1, 3]
+    assert chosen(base, more, more, only="smooth") == [1, 2, 3]
+    assert chosen(base, f"%%grade smooth\n{more}", graded=2, only="smooth") == [1, 2]
+    assert chosen("class smooth(smoother): pass", base, only="smooth") == [2]
+
+
 def test_only_what_the_stages_ask_for_is_taken() -> None:
     later = "def roughness(values):\n    return smooth(values)"
     assert chosen(AVERAGE, SMOOTH, later, only="smooth") == [1, 2]
