@@ -296,6 +296,8 @@ type must be tuple of ints,but got float|an iterable of 'int' \(item \d+ is 'flo
     <float_size>
 must be (?:int|tuple of ints), not float$|^slice indices must be integers|indices \(got float\)$
     a whole number is needed here: / gives a float even for 8 / 2, and // does not
+argument '(\w+)' \(position \d+\) must be bool, not \w+$
+    {0} takes True or False: is the order of the arguments right? {0}= says which one is meant
 only one element tensors can be converted|must be (?:Number|tuple of ints), not Tensor$
     <one_number>
 must be tuple of ints, ?but (?:got|found element of type) Tensor

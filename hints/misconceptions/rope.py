@@ -609,7 +609,8 @@ class QueriesAtTheEnd(_Base):
 @misconception(
     "rope_always_10000",
     replaces="RotaryMultiHeadAttention",
-    says="Your module takes a base but does not pass it on to rope_angles.",
+    says="Your module takes a base, but its angles are always those of base 10000. Pass it on to "
+    "rope_angles, as its base.",
     hint=6,
 )
 class Always10000(_Base):

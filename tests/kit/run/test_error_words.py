@@ -132,6 +132,10 @@ def message_of(code: str) -> str:
         ("X.view(2, 3, 20 / 1)", "a size is a float"),
         ("X.size()[:2] + (20 / 1,)", "a size is a float"),
         ("X[4 / 2]", "a whole number is needed here"),
+        (
+            "torch.nn.functional.scaled_dot_product_attention(X, X, X, None, True, 0.1)",
+            "is_causal takes True or False: is the order .* is_causal= says",
+        ),
         ("X - X.max(-1)", "the values and their indices: .max"),
         ("X.max(-1).exp()", ".values is the first"),
         ("torch.exp(X.max(-1))", ".values is the first"),
