@@ -44,13 +44,12 @@ def _interleaved(a: Tensor, b: Tensor) -> Tensor:
 def way(
     module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 ) -> Iterator[Value | tuple[Value, ...]]:
-    """The values on the way to the output; weights are those before dropout."""
+    """The values on the way to the output; weights are those before dropout.
+
+    A query and a key that are turned the other way are right too, so they are no such values.
+    """
     q, k, v = yield from values_to_heads(module, query, key, value)
     q, k = (_turn(x, _angles(x.shape[2], x.shape[3], module.base)) for x in (q, k))
-    yield (
-        Value("the turned query", q, "B H Tq d_k"),
-        Value("the turned key", k, "B H Tk d_k"),
-    )
     yield from values_from_heads(module, q, k, v, mask)
 
 
