@@ -337,8 +337,9 @@ def test_dtypes(
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
     rounded = draw_state(rand, shapes(d_in, d_out), dtype=dtype)
     attention = module(submission, {name: t.float() for name, t in rounded.items()}, C, H)
-    attention.to(dtype)
     x = rand(B=B, T=T, d_in=d_in, dtype=dtype)
+    attention(x.float())  # of which nothing in float32 may stay
+    attention.to(dtype)
     with expect_unchanged(x=x):
         output = attention(x)
     expect_dtype(output, dtype)
@@ -346,6 +347,8 @@ def test_dtypes(
     # off by up to 0.014), and a softmax in float32 is not a mistake, not even in float64 (2.9e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     expect_output(output, reference(rounded, H, x), f" in {dtype}", rtol=tolerance, atol=tolerance)
+    dropping = module(submission, rounded, C, H, dropout=0.5).to(dtype).train()
+    expect_dtype(dropping(x), dtype, "the output with dropout")
 
 
 @pytest.mark.points(1, stand_in="buffer", hint=2)

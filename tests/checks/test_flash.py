@@ -156,8 +156,14 @@ def test_large(submission: Submission, rand: Rand, shift: float) -> None:
 )
 @pytest.mark.parametrize(
     ("B", "Tq", "Tk", "scale"),
-    [(B, TQ, TK, 1.0), (B, 1, TK, 1.0), (TQ, TQ, TK, 1.0), (B, TQ, TK, 6.0), (B, TQ, 700, 1.0)],
-    ids=["", "one query", "as many queries as sequences", "large scores", "many keys"],
+    [
+        *((B, TQ, TK, 1.0), (B, 1, TK, 1.0), (TQ, TQ, TK, 1.0), (B, TQ, TK, 6.0)),
+        *((B, TQ, 700, 1.0), (B, 300, TK, 1.0)),
+    ],
+    ids=[
+        *("", "one query", "as many queries as sequences", "large scores"),
+        *("many keys", "many queries"),
+    ],
 )
 def test_masks(
     submission: Submission,
@@ -240,7 +246,8 @@ def test_blocked_rows(submission: Submission, rand: Rand, causal: bool) -> None:
     ("kind", "Tq", "Tk"),
     [
         *(("plain", TQ, TK), ("mask", TQ, TK), ("causal", TQ, TQ), ("both", TQ, TQ)),
-        *(("plain", 300, 130), ("both", 300, 300)),  # many blocks, the last of which is not full
+        # Many blocks, the last of which is not full.
+        *(("plain", 300, 130), ("causal", 300, 300), ("both", 300, 300)),
     ],
 )
 def test_gradients(
@@ -314,6 +321,8 @@ def test_dtypes(
                 out = submission.flash_attention(q, k, v, mask=mask, causal=causal)
             expect_dtype(out, dtype)
             expect_close(out, expected, axes=AXES, rtol=tolerance, atol=tolerance)
+            out = submission.flash_attention(q, k, v, mask, causal, dropout_p=0.5)
+            expect_dtype(out, dtype, "the result with dropout")
 
 
 @pytest.mark.points(1)

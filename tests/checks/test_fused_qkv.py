@@ -402,7 +402,8 @@ def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None
     x, y = rand(B=2, T=5, D=D), rand(B=3, T=4, D=D)
     later = x.transpose(0, 1).contiguous().transpose(0, 1)  # in another layout
     calls: list[tuple[Tensor, Tensor | None]] = [
-        *((x, causal(5, device)), (x, None), (y, None), (y, causal(4, device)), (later, None)),
+        *((x, causal(5, device)), (x, None), (y, None), (x.flip(1), causal(5, device).mT)),
+        *((y, causal(4, device)), (later, None)),
     ]
     for number, (each, mask) in enumerate(calls, start=1):
         expected = reference(state, H, each, mask)
@@ -439,7 +440,7 @@ def test_fuse_gradients(submission: Submission, rand: Rand) -> None:
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
     mha = core(submission, state)
-    fused = submission.fuse(mha, num_heads=H)
+    fused = submission.fuse(mha=mha, num_heads=H)
     fused.eval()
     own = trained_parameters(fused, state)
     x = rand(B=2, T=5, D=D, grad=True)
@@ -473,6 +474,8 @@ def test_fuse_dtypes(
         expect_dtype(output, dtype, "the output")
         expect_dtype(weights, dtype, "the weights")
         expect_no_constant(output, x=x)
+    for result in module(submission, state, H, dropout=0.5).to(dtype).train()(x):
+        expect_dtype(result, dtype, "what comes of dropout")
 
 
 @pytest.mark.points(2, hint=7)

@@ -240,7 +240,8 @@ def test_builtin(submission: Submission, rand: Rand, seed: int, sizes: Sizes, ma
     for same in ((query, key, key), (key, key, key)):
         given = None if mask is None else mask[:, :, :1]
         expected = builtin(trained, sizes, *same, given)
-        expect_gradients_close(gqa(*same, mask=given)[0], expected[0], trained)
+        leaves = {"key": key, **trained}
+        expect_gradients_close(gqa(*same, mask=given)[0], expected[0], leaves)
 
 
 @pytest.mark.points(1, stand_in="builtin")
@@ -504,3 +505,5 @@ def test_dtypes(
         for result, what in zip(results, ("the output", "the weights"), strict=True):
             expect_dtype(result, dtype, what)
         expect_both(results, expected, f" in {dtype}", tolerance)
+    for result in module(submission, rounded, GROUPED, dropout=0.5).to(dtype).train()(x, x, x):
+        expect_dtype(result, dtype, "what comes of dropout")

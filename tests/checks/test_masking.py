@@ -187,9 +187,15 @@ def test_numbers(
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5)
     for sizes in ((4, 5), (2, 1, 4, 5)):
-        mask = some_mask(rand, device, *sizes).to(dtype)
+        truths = some_mask(rand, device, *sizes)
+        mask = truths.to(dtype)
         expect_masked(submission, scores, mask)
         expect_dtype(submission.apply_mask(scores, mask), scores.dtype)
+        # A wrong dtype costs points in another check: here the answer to booleans is the norm.
+        half = scores.to(torch.float16)
+        actual, expected = (submission.apply_mask(half, each) for each in (mask, truths))
+        expect_dtype(actual, expected.dtype)
+        expect_close(actual, expected, axes=AXES, rtol=0.0, atol=0.0)
 
 
 @pytest.mark.points(1, hint=4)

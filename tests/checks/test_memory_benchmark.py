@@ -233,7 +233,7 @@ def test_kind(submission: Submission, seed: int) -> None:
     """The peak of one tensor is its size in bytes, a whole number"""
     known = 3 * MIB + seed % MIB // 64 * 64
     given = submission.given(ONE_PIECE.replace("SIZE", str(known)), NAME)
-    size = submission.peak_bytes(given, 16)
+    size = submission.peak_bytes(attention=given, seq_len=16)
     expect_equal(type(size).__name__, "int", "the type of the result")
     expect_peak(size, known, "makes one tensor")
 

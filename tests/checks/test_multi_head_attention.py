@@ -838,3 +838,5 @@ def test_dtypes(
         for result, what in zip(results, ("the output", "the weights"), strict=True):
             expect_dtype(result, dtype, what)
         expect_both(results, expected, f" in {dtype}", rtol=tolerance, atol=tolerance)
+    for result in module(submission, rounded, H, dropout=0.5).to(dtype).train()(x, x, x):
+        expect_dtype(result, dtype, "what comes of dropout")

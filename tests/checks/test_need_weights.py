@@ -211,7 +211,7 @@ def test_shapes(submission: Submission, rand: Rand, device: torch.device) -> Non
 @pytest.mark.parametrize("bias", [True, False])
 def test_layers(submission: Submission, bias: bool) -> None:
     """It has the layers w_q, w_k, w_v and w_o, and no other parameters"""
-    mha = submission.OptionalWeightsAttention(d_model=D, num_heads=H, bias=bias)
+    mha = submission.OptionalWeightsAttention(D, H, 0.0, bias)
     expect_parameters(dict(mha.named_parameters()), shapes(D, bias))
     expect_parameters(mha.state_dict(), shapes(D, bias), where="state_dict()")
     count = sum(parameter.numel() for parameter in mha.parameters())
@@ -323,7 +323,7 @@ def test_same_output(submission: Submission, rand: Rand, device: torch.device, k
     for need in (True, False):
         when = f" with need_weights={need}" + " and scores of 0" * (factor == 0)
         with expect_unchanged(**given):
-            results = mha(query, key, value, mask, need)
+            results = mha(**given, need_weights=need)
         # A score of several hundred has an error of about 1e-4 in float32, and so do its weights.
         room = 5e-3 if kind == "large scores" else None
         expect_both(results, expected, when, need=need, room=room)
@@ -366,7 +366,8 @@ def test_gradients(submission: Submission, rand: Rand, device: torch.device, nee
         for given in (None, mask[:, :, :1]):
             expected, _ = reference(own, *inputs_alike, given)
             output, _ = mha(*inputs_alike, given, need_weights=need)
-            expect_gradients_close(output, expected, own, rtol=1e-3, atol=1e-4)
+            leaves = {"key": key, **own}
+            expect_gradients_close(output, expected, leaves, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.points(1, hint=4)
@@ -515,3 +516,7 @@ def test_dtypes(
             output, expected[0], axes=OUTPUT, what=f"the output{when}", rtol=room, atol=room
         )
         (expect_weights if need else expect_none)(weights, when)
+    dropping = module(submission, state, dropout=0.5).to(dtype).train()
+    for need in (True, False):
+        output, _ = dropping(query, key, value, mask, need)
+        expect_dtype(output, dtype, "the output with dropout")

@@ -410,7 +410,7 @@ def test_gradients(submission: Submission, rand: Rand, seed: int, blocked: bool)
     mha = module(submission, state, H)
     trained = trained_parameters(mha, state)
     inputs = tokens(rand, B, Tq, Tk, D, grad=True)
-    mha.train()  # by default there is no dropout
+    mha.train(blocked)  # by default there is no dropout
     mask = None
     if blocked:
         mask = draw_truths(rand, seed, B=B, H=1, Tq=Tq, Tk=Tk)
@@ -432,7 +432,7 @@ def test_gradients(submission: Submission, rand: Rand, seed: int, blocked: bool)
         given = None if mask is None else mask[:, :, :1]
         results = mha(*same, mask=given)
         expected = nearer_results(results, trained, H, *same, given)
-        expect_gradients_close(results[0], expected[0], trained)
+        expect_gradients_close(results[0], expected[0], {"key": key, **trained})
 
 
 @pytest.mark.points(1)
@@ -509,8 +509,10 @@ def test_dtypes(
     B, Tq, Tk, D, H = 2, 5, 4, 12, 3
     rounded = {name: tensor.to(dtype) for name, tensor in draw_state(rand, shapes(D)).items()}
     mha = module(submission, {name: t.float() for name, t in rounded.items()}, H)
+    inputs = tokens(rand, B, Tq, Tk, D)
+    mha(*inputs)  # of which nothing in float32 may stay
     mha.to(dtype)
-    inputs = [x.to(dtype) for x in tokens(rand, B, Tq, Tk, D)]
+    inputs = [x.to(dtype) for x in inputs]
     # Loose, because only the dtype matters here. Eight right ones are off by 0.007 at most in
     # bfloat16, and by 1e-7 in float64 where the turn is taken in float32, which is not a mistake.
     tolerance = 0.05 if dtype == torch.bfloat16 else 1e-5
@@ -522,6 +524,8 @@ def test_dtypes(
             expect_dtype(result, dtype)
         expected = nearer_results(results, rounded, H, *inputs, given)
         expect_both(results, expected, f" in {dtype}", tolerance)
+    for result in module(submission, rounded, H, dropout=0.5).to(dtype).train()(*inputs):
+        expect_dtype(result, dtype, "what comes of dropout")
 
 
 @pytest.mark.points(1)

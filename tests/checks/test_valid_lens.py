@@ -244,6 +244,7 @@ def test_no_lens(
     [
         ([1, 2], 3, 2, 4, 2),
         ([3, 2], 4, 6, 12, 3),
+        ([4], 3, 6, 12, 3),  # one sequence
         ([5, 1, 4], 2, 5, 20, 4),
         ([7, 3], 2, 7, 6, 6),
         pytest.param([4, 6], 3, 6, 12, 2, marks=pytest.mark.random),
@@ -285,6 +286,7 @@ def test_lens(
         ([[3, 3], [1, 5], [4, 2]], 5, 8, 4),
         ([[2, 4], [3, 1]], 4, 10, 5),  # as many queries as sequences
         ([[2], [5]], 5, 6, 3),  # one query
+        ([[2, 5, 1]], 6, 12, 3),  # one sequence
     ],
 )
 @torch.no_grad()
@@ -340,6 +342,15 @@ def test_gradients(submission: Submission, rand: Rand, device: torch.device, len
     leaves = dict(zip(("queries", "keys", "values"), inputs, strict=True))
     expect_gradients_close(attention(*inputs, lens), expected, {**leaves, **trained})
 
+    state = draw_state(rand, shapes(D, bias=True, sizes=(7, 7, 7)))
+    attention = module(submission, state, H)
+    trained = trained_parameters(attention, state)
+    x, y = rand(B=2, Tq=Tq, size=7), rand(B=2, Tk=Tk, size=7, grad=True)
+    given = lens if lens is not None and lens.dim() == 1 else None
+    for same in ([x, y, y], [y, y, y]):
+        expected = reference(trained, H, same, given)
+        expect_gradients_close(attention(*same, given), expected, {"keys": y, **trained})
+
 
 @pytest.mark.points(1)
 @torch.no_grad()
@@ -356,8 +367,9 @@ def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None
             (5, [4, 1], torch.uint8),
             (7, per_query, torch.int16),
             (7, per_query, torch.int32),
-            (7, per_query, torch.int64),
+            (7, per_query[::-1], torch.int64),
             (6, None, torch.int64),
+            (6, [5, 3], torch.int64),
         ),
         start=1,
     ):
@@ -414,6 +426,8 @@ def test_dtypes(
     # off by up to 0.007), and a softmax in float32 is not a mistake, not even in float64 (1e-7).
     tolerance = 0.08 if dtype == torch.bfloat16 else 1e-5
     expect_output(output, expected, f" in {dtype}", rtol=tolerance, atol=tolerance)
+    dropping = module(submission, rounded, H, dropout=0.5).to(dtype).train()
+    expect_dtype(dropping(*inputs, lens), dtype, "the output with dropout")
 
 
 @pytest.mark.points(1, stand_in="lens")
@@ -443,8 +457,8 @@ def test_lazy(
     submission: Submission, rand: Rand, D: int, H: int, bias: bool, sizes: tuple[int, int, int]
 ) -> None:
     """All four layers learn the size of their input from the first call"""
-    options = {"bias": True} if bias else {}
-    attention = submission.ValidLensAttention(num_hiddens=D, num_heads=H, **options)
+    options = (0.0, True) if bias else ()
+    attention = submission.ValidLensAttention(D, H, *options)
     early = named_parameters(attention)
     if early:
         name, parameter = next(iter(early.items()))
