@@ -246,7 +246,7 @@ def expect_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
 @pytest.mark.points(2, hint=3)
 @pytest.mark.parametrize(
     ("B", "P", "N", "D", "H"),
-    [(2, 1, 1, 6, 2), (2, 4, 1, 12, 3), (3, 2, 5, 20, 4), (2, 7, 3, 12, 2), (1, 5000, 2, 6, 2)],
+    [(2, 1, 1, 6, 2), (2, 4, 1, 12, 3), (3, 2, 5, 20, 4), (2, 7, 3, 12, 2)],
 )
 @pytest.mark.parametrize("spread", [1.0, 30.0])
 @torch.no_grad()
