@@ -18,6 +18,7 @@ from grader.diagnosis.repair.edits.syntax import (
     NO_TENSORS,
     called,
     is_module,
+    is_of_self,
     is_setting,
     is_words,
 )
@@ -81,6 +82,34 @@ def _about(node: ast.expr) -> Iterator[ast.expr]:
             yield node.func.value
     elif isinstance(node, ast.BinOp):
         yield node.left
+
+
+def _alike(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`k = self.w_k(key)` as `k = f(self.w_k(key))` beside `q = f(self.w_q(query))`"""
+    steps = [each for each in node.body if isinstance(each, ast.Assign)]
+    values = [
+        value
+        for step in steps
+        for value in (step.value.elts if isinstance(step.value, ast.Tuple) else [step.value])
+    ]
+    layers = [(value, layer) for value in values if (layer := _layer(value)) is not None]
+    for (one, (name, given)), (other, (own, own_given)) in itertools.permutations(layers[:6], 2):
+        if name != own:
+            new = re.sub(rf"\bself\.{name}\b", f"self.{own}", source.code(one))
+            new = re.sub(rf"(?<![\w.]){given}\b", own_given, new)
+            kind = f"this value, made differently from the one in line {one.lineno}"
+            yield from source.changed(other, new, "alike", kind)
+
+
+def _layer(value: ast.expr) -> tuple[str, str] | None:
+    """The layer and its input, if there is just one `self.layer(x)` in a value."""
+    found = [
+        (each.func.attr, each.args[0].id)
+        for each in ast.walk(value)
+        if isinstance(each, ast.Call) and is_of_self(each.func)
+        if len(each.args) == 1 and isinstance(each.args[0], ast.Name)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _idle_layer(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
@@ -187,6 +216,7 @@ def _condition(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 RULES = (
     (_BLOCK, _left_out),
     (_BLOCK, _order),
+    (FUNCTION, _alike),
     ((ast.Assign, ast.Return), _idle_layer),
     (ast.AugAssign, _in_place),
     (ast.Expr, _setting),

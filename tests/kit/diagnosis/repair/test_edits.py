@@ -247,6 +247,30 @@ def test_a_layer_is_never_tried_as_a_size() -> None:
     assert {"self.width", "self.size"} <= tried and "self.w_q" not in tried
 
 
+@pytest.mark.parametrize(
+    ("steps", "repaired"),
+    [
+        ("q = g(self.w_q(x), n)\n        k = self.w_k(y)", "k = g(self.w_k(y), n)"),
+        (
+            "q = self.w_q(x).view(x.shape[0], -1, n).mT\n        k = self.w_k(y).mT",
+            "k = self.w_k(y).view(y.shape[0], -1, n).mT",
+        ),
+        ("k = g(self.w_k(y))\n        q = self.w_q(x).mT", "q = g(self.w_q(x))"),
+        ("q, k = g(self.w_q(x)), self.w_k(x)", "q, k = g(self.w_q(x)), g(self.w_k(x))"),
+    ],
+)
+def test_a_value_is_made_as_another_is_from_its_own_layer(steps: str, repaired: str) -> None:
+    source = f"class f:\n    def forward(self, x, y, n):\n        {steps}\n        return q @ k\n"
+    found = {edit.applied(source): edit for edit in edits_of(source) if edit.rule == "alike"}
+    whole = source.replace(steps.rpartition("\n        ")[2], repaired)
+    assert "made differently from the one in line" in found[whole].kind
+
+
+def test_values_of_one_layer_are_not_made_alike() -> None:
+    source = "class f:\n    def forward(self, x, y):\n        q, k = g(self.w(x)), self.w(y)\n"
+    assert not [edit for edit in edits_of(source) if edit.rule == "alike"]
+
+
 def test_parameters_are_renamed_wherever_they_are_used() -> None:
     source = "def f(first, y, last):\n    return first + last\n"
     found = edits_of(source, signatures={"f": ["x", "y", "z"]})
