@@ -97,7 +97,7 @@ class SolutionRuns:
                 self.flaky |= first - lost
 
     def causes(self) -> list[str]:
-        """Why each failing check fails; one cause may fail many, so only a few are told whole."""
+        """Why each check fails; if the solution fails many, the rest only by their names."""
         of_solution = [
             check
             for check, failures in self.failing.items()

@@ -1,4 +1,4 @@
-"""What is told of an exception of the learner's code."""
+"""The data that describe an exception of the learner's code."""
 
 import sys
 from typing import Any
