@@ -721,7 +721,11 @@ def expect_dropped_weights(
     *,
     returned: bool,
 ) -> None:
-    """Expect dropout on single weights of a `dropout_case`, whose output without it is given."""
+    """Expect dropout on single weights, read off the output [B, Tq, D] of a `dropout_case`.
+
+    `evaluated` is the output without dropout. If weights [B, H, Tq, Tk] are `returned`, they must
+    be those before or after dropout.
+    """
     query, key, _ = inputs
     (B, Tq, D), Tk = query.shape, key.shape[1]
     seen = []

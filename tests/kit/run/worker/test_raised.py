@@ -175,12 +175,12 @@ def test_a_name_that_is_not_there_brings_the_one_that_was_meant() -> None:
     assert "mean" not in error_of("def f():\n    return xyzzy_quux")["message"]
 
 
-@pytest.mark.parametrize("count, told", [(9_000, True), (300_000, False)])
-def test_too_many_names_are_not_searched_for_one(count: int, told: bool) -> None:
+@pytest.mark.parametrize("count, is_searched", [(9_000, True), (300_000, False)])
+def test_too_many_names_are_not_searched_for_one(count: int, is_searched: bool) -> None:
     names = f"map('weights{{}}'.format, range({count}))"
     named = f"class Named:\n    def __dir__(self):\n        return {names}\n"
     error = error_of(f"{named}def f():\n    Named().weights")
-    assert ("Did you mean" in error["message"]) is told
+    assert ("Did you mean" in error["message"]) is is_searched
 
 
 def test_a_syntax_error_points_at_its_line() -> None:
