@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import threading
 import time
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,16 +20,14 @@ from grader.classes.folder.uploads import Upload, read_upload
 from grader.classes.late import Late, lateness
 from grader.command.course import authors_course
 from grader.command.output import console, short_path, write_file
-from grader.engine import Engine, Request, with_engine
-from grader.judge.verdict import judge
+from grader.engine import Request, with_engine
 from grader.read.course_file import find_assignment
 from grader.read.files import write_whole
 from grader.read.renamed import with_present_names
-from grader.run.failures import Cancelled
 from grader.show.workspace import handed_out
-from grader.types.course import Assignment, Course, Stage, core_of
+from grader.types.course import Assignment, Course, core_of
 from grader.types.errors import KitError, SubmissionFileError
-from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
+from grader.types.report import Outcome, Report
 from grader.types.seed import fresh_seed
 from grader.types.text import safe
 
@@ -106,16 +104,16 @@ def _grade_upload(course: Course, assignment: Assignment, args: argparse.Namespa
         data = refusal(str(error), time.monotonic() - began)
         print(f"refused: {safe(str(error))}")
     else:
-        report, notes = _report(course, assignment, upload, 60 * args.minutes)
+        report = _report(course, assignment, upload, 60 * args.minutes)
         print(
             f"{report.score:g} of {report.max_score:g}",
-            *map(safe, (*report.notes, *notes)),
+            *map(safe, (*report.notes, *upload.notes)),
             sep="\n",
         )
         try:
             took = time.monotonic() - began
             late = _late(args.upload / "submission_metadata.json", assignment)
-            data = results(report, course, args.hidden, took, notes, late)
+            data = results(report, course, args.hidden, took, upload.notes, late)
         except ValueError as error:
             raise KitError(f"wrote no results.json: {error}; {_faults(report)}") from None
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -146,46 +144,13 @@ def _late(file: Path, assignment: Assignment) -> Late | None:
         return None
 
 
-def _report(
-    course: Course, assignment: Assignment, upload: Upload, seconds: float
-) -> tuple[Report, list[str]]:
-    """The report and notes on the submission; stages after the time limit get 0 points."""
-    stages, notes = assignment.stages, list(upload.notes)
-    request = Request(with_present_names(upload.submission, course.stages), stages, fresh_seed())
-    done: list[StageResult] = []
-
-    def body(engine: Engine) -> Report:
-        timer = threading.Timer(seconds, engine.cancel)
-        timer.start()
-        try:
-            return engine.grade(request, done.append)
-        except Cancelled:
-            late = stages[len(done) :]
-            notes.append(
-                f"Your code took more than {seconds / 60:g} minutes in total and was stopped: "
-                f"{', '.join(stage.slug for stage in late)} got no points."
-            )
-            rest = [_too_late(stage) for stage in late]
-            seed = f"seed {request.seed}"
-            return judge(course, upload.submission.name, "cpu", [*done, *rest], [seed])
-        finally:
-            timer.cancel()
-
-    return with_engine(course, stages, "cpu", body), notes
-
-
-def _too_late(stage: Stage) -> StageResult:
-    check = CheckResult(
-        f"{stage.slug}.time",
-        "Runs within the time limit of the whole submission",
-        Outcome.TIMEOUT,
-        0,
-        stage.points,
-        "The earlier stages used up the time limit of the whole submission.",
-    )
-    return StageResult(
-        stage.slug, stage.title, Status.FAILED, 0, stage.points, stage.bonus, (check,)
-    )
+def _report(course: Course, assignment: Assignment, upload: Upload, seconds: float) -> Report:
+    """The report on the submission, which may take this time at most."""
+    least = min(seconds, course.limits.submission_seconds)
+    course = replace(course, limits=replace(course.limits, submission_seconds=least))
+    submission = with_present_names(upload.submission, course.stages)
+    request = Request(submission, assignment.stages, fresh_seed())
+    return with_engine(course, request.stages, "cpu", lambda engine: engine.grade(request))
 
 
 def _faults(report: Report) -> str:
