@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from grader.command.output import console, short_path
 from grader.command.stage import stage_or_current
 from grader.learning.predict.questions import judge, read_predictions
-from grader.learning.predict.types import Judgement, Predictions, Question, Tally
+from grader.learning.predict.types import Predictions, Question, Tally
 from grader.read.workspace import locate_workspace
 
 if TYPE_CHECKING:
@@ -68,32 +68,31 @@ def put(
             judgements = _tries(question, ask, show)
         except (EOFError, KeyboardInterrupt):
             break
-        right = None if judgements is None else judgements[-1] is Judgement.RIGHT
-        show(explained(question, right))
-        first = judgements == [Judgement.RIGHT]
+        show(explained(question, None if judgements is None else judgements[-1]))
+        first = judgements == [True]
         tally = replace(tally, done=number, first=tally.first + first)
     return tally
 
 
 def _tries(
     question: Question, ask: Callable[[str], str], show: Callable[[Screen], None]
-) -> list[Judgement] | None:
-    """The judgements of one or two answers; None if the learner asks for the answer."""
+) -> list[bool] | None:
+    """Whether one or two answers are right; None if the learner asks for the answer."""
     from grader.learning.predict.screen import not_understood, once_more, prompt
 
-    judgements: list[Judgement] = []
-    while len(judgements) < 2 and Judgement.RIGHT not in judgements:
+    judgements: list[bool] = []
+    while len(judgements) < 2 and True not in judgements:
         typed = ask(prompt(question)).strip()
         if not typed:
             return None
         if typed.lower() in _STOP:
             raise EOFError
         judgement = judge(question, typed)
-        if judgement is Judgement.NOT_UNDERSTOOD:
+        if judgement is None:
             show(not_understood(question))
             continue
         judgements.append(judgement)
-        if judgements == [Judgement.WRONG]:
+        if judgements == [False]:
             show(once_more())
     return judgements
 

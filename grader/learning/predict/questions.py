@@ -23,15 +23,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grader.learning.predict.types import (
-    Answer,
-    Choice,
-    Judgement,
-    Number,
-    Predictions,
-    Question,
-    Shape,
-)
+from grader.learning.predict.types import Answer, Predictions, Question
 from grader.read.faults import author_text
 from grader.types.course import Stage
 from grader.types.errors import CourseError
@@ -136,17 +128,12 @@ def _answer(at: str, kind: str, words: str, choices: Mapping[str, str]) -> Answe
     if (kind == "choice") is not bool(choices):
         fault = "has choices, so write 'choice b'" if choices else "has no choices '- a: ...'"
         raise CourseError(f"{at}: 'Answer: {kind}', but the question {fault}")
-    found: Answer | None
-    if kind == "shape":
-        found, example = parse_shape(words), "2, 3, 4"
-    elif kind == "number":
-        found, example = parse_number(words), "0.5"
-    elif kind == "choice":
-        found, example = parse_choice(words, choices), " or ".join(choices)
-    else:
+    examples = {"shape": "2, 3, 4", "number": "0.5", "choice": " or ".join(choices)}
+    if kind not in examples:
         raise CourseError(f"{at}: start the answer with shape, number or choice, not '{kind}'")
+    found = parse_answer(kind, words, choices)
     if found is None:
-        raise CourseError(f"{at}: '{words}' is not a {kind}: write it like {example}")
+        raise CourseError(f"{at}: '{words}' is not a {kind}: write it like {examples[kind]}")
     return found
 
 
@@ -177,54 +164,52 @@ _OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
 }
 
 
-def judge(question: Question, typed: str) -> Judgement:
-    """Whether `typed` is the answer to `question`."""
-    answer = question.answer
-    right: bool | None = None
-    if isinstance(answer, Shape):
-        shape = parse_shape(typed)
-        right = None if shape is None else shape == answer
-    elif isinstance(answer, Number):
-        number = parse_number(typed)
-        right = None if number is None else _agrees(number, answer)
-    else:
-        choice = parse_choice(typed, question.choices)
-        right = None if choice is None else choice == answer
-    if right is None:
-        return Judgement.NOT_UNDERSTOOD
-    return Judgement.RIGHT if right else Judgement.WRONG
+def judge(question: Question, typed: str) -> bool | None:
+    """Whether `typed` is the answer to `question`; None if it is not understood, so not wrong."""
+    wanted = question.answer
+    given = parse_answer(wanted.kind, typed, question.choices)
+    if given is None:
+        return None
+    return _agrees(given, wanted) if wanted.kind == "number" else bool(given.value == wanted.value)
 
 
-def parse_shape(text: str) -> Shape | None:
+def parse_answer(kind: str, text: str, choices: Mapping[str, str]) -> Answer | None:
+    """The answer of this kind that a text gives; None if it gives none."""
+    short = text.strip().lower() if len(text) <= _LONGEST else ""
+    if kind == "number":
+        return _number(short)
+    return _shape(short) if kind == "shape" else _choice(short, choices)
+
+
+def _shape(text: str) -> Answer | None:
     """`(2, 3)`, `[2,3]`, `2 3`, `2x3`, `torch.Size([2, 3])` or `B=2, T=3`; None for all else."""
-    text = _NAMED.sub("", _SIZE.sub("", _short(text).replace("×", "x")))
-    found = _SHAPE.fullmatch(text)
-    return None if found is None else Shape(tuple(map(int, re.findall("[0-9]+", found[1]))))
+    text = _NAMED.sub("", _SIZE.sub("", text.replace("×", "x")))
+    if _SHAPE.fullmatch(text) is None:
+        return None
+    sizes = tuple(map(int, re.findall("[0-9]+", text)))
+    return Answer("shape", sizes, str(sizes))
 
 
-def parse_number(text: str) -> Number | None:
+def _number(text: str) -> Answer | None:
     """`0.5`, `.5`, `1/2`, `50%`, `1,050,624`, `4 * 8^2`, `sqrt(2)/2`, `-inf`; None for all else."""
-    written = _short(text).lstrip("=~≈ ").removesuffix(".")
+    written = text.lstrip("=~≈ ").removesuffix(".")
     plain = _LIBRARY.sub("", written.translate(_SIGNS).replace("infinity", "inf"))
     plain = _GROUPED.sub(lambda found: re.sub("[,_ ]", "", found[0]), plain)
     plain = _ROOT.sub(r"sqrt(\1)", _TIMES.sub("*", _PERCENT.sub("/100", plain)))
     if _ARITHMETIC.fullmatch(plain) is None:
         return None
     try:
-        return Number(_value(ast.parse(plain.strip(), mode="eval").body), written)
+        return Answer("number", _value(ast.parse(plain.strip(), mode="eval").body), written)
     except (SyntaxError, ValueError, ArithmeticError):
         return None
 
 
-def parse_choice(text: str, choices: Mapping[str, str]) -> Choice | None:
+def _choice(text: str, choices: Mapping[str, str]) -> Answer | None:
     """The letter of a choice in either case, with or without `)`; None for all else."""
-    found = _LETTER.fullmatch(_short(text))
-    return Choice(found[1]) if found is not None and found[1] in choices else None
-
-
-def _short(text: str) -> str:
-    """`text` in lower case, or "" if it is too long to be an answer."""
-    return text.strip().lower() if len(text) <= _LONGEST else ""
+    found = _LETTER.fullmatch(text)
+    if found is None or found[1] not in choices:
+        return None
+    return Answer("choice", found[1], f"{found[1]})")
 
 
 def _value(node: ast.expr) -> float:
@@ -247,12 +232,12 @@ def _value(node: ast.expr) -> float:
     raise ValueError("not a formula")
 
 
-def _agrees(given: Number, wanted: Number) -> bool:
+def _agrees(given: Answer, wanted: Answer) -> bool:
     """Whether `given` is `wanted`: whole numbers exactly, others as people round them.
 
     That is within 1 %, or rounded correctly to the given digits if that is within 5 %.
     """
-    a, b = given.value, wanted.value
+    a, b = float(given.value), float(wanted.value)
     if a == b or (math.isnan(a) and math.isnan(b)):
         return True
     if not (math.isfinite(a) and math.isfinite(b)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from grader.learning.predict.types import Number, Question, Shape, Tally
+from grader.learning.predict.types import Question, Tally
 from grader.show.screen import MARGIN, Page, count, screen
 from grader.types.text import listed
 
@@ -42,11 +42,8 @@ def asked(page: Page, question: Question, number: int, total: int) -> Iterator[T
 
 def prompt(question: Question) -> str:
     """The prompt for the answer."""
-    if isinstance(question.answer, Shape):
-        return "  Your answer, a shape: "
-    if isinstance(question.answer, Number):
-        return "  Your answer, a number: "
-    return f"  Your answer, {listed(list(question.choices), 'or')}: "
+    what = f"a {question.answer.kind}"
+    return f"  Your answer, {listed(list(question.choices), 'or') or what}: "
 
 
 @screen
@@ -114,8 +111,8 @@ def _marked(page: Page, mark: str, colour: str, words: str) -> Iterator[Text]:
 
 def _form(question: Question) -> str:
     """How to write an answer to such a question."""
-    if isinstance(question.answer, Shape):
+    if question.answer.kind == "shape":
         return "Write a shape like 7 3 1 or (7, 3, 1)."
-    if isinstance(question.answer, Number):
+    if question.answer.kind == "number":
         return "Write a number like 12, 0.4, 3/8 or -inf."
     return f"Type one letter: {listed(list(question.choices), 'or')}."

@@ -1,52 +1,22 @@
-"""Questions that a learner answers before writing code, and the kinds of answers."""
+"""Questions that a learner answers before writing code."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
-
-
-class Judgement(Enum):
-    """The judgement of a typed answer. One that is not understood is asked again, not wrong."""
-
-    RIGHT = "right"
-    WRONG = "wrong"
-    NOT_UNDERSTOOD = "not understood"
+from typing import Any
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The sizes of a tensor's axes."""
+class Answer:
+    """An answer of a `kind`: "shape", "number" or "choice", and how it is written.
 
-    sizes: tuple[int, ...]
+    `value` holds the sizes of a tensor's axes, the number, or the letter of a choice.
+    """
 
-    def __str__(self) -> str:
-        return str(self.sizes)
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number, and how it was written."""
-
-    value: float
+    kind: str
+    value: Any
     text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The letter of one of a question's choices."""
-
-    letter: str
-
-    def __str__(self) -> str:
-        return f"{self.letter})"
-
-
-Answer = Shape | Number | Choice
 
 
 @dataclass(frozen=True)
@@ -62,9 +32,9 @@ class Question:
     @property
     def solution(self) -> str:
         """The answer in words: a choice with its text."""
-        if isinstance(self.answer, Choice):
-            return f"{self.answer} {self.choices[self.answer.letter]}"
-        return str(self.answer)
+        answer = self.answer
+        says = f" {self.choices[answer.value]}" if answer.kind == "choice" else ""
+        return answer.text + says
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,16 @@ import pytest
 
 from grader.learning.predict.questions import (
     judge,
-    parse_number,
+    parse_answer,
     parse_predictions,
-    parse_shape,
     read_predictions,
 )
-from grader.learning.predict.types import Answer, Choice, Judgement, Number, Question, Shape
+from grader.learning.predict.types import Answer, Question
 from grader.types.course import Stage
 from grader.types.errors import CourseError
 from tests.kit.support.birds import course_of
 
-RIGHT, WRONG, UNCLEAR = Judgement.RIGHT, Judgement.WRONG, Judgement.NOT_UNDERSTOOD
+RIGHT, WRONG, UNCLEAR = True, False, None
 GOOD = """\
 # Fold
 
@@ -60,18 +59,17 @@ def test_reads_everything() -> None:
     assert first.heading == "How large?"
     assert first.text == "A sheet of `4 x 6`\nis folded.\n\n    sheet = fold(sheet)"
     assert first.choices == {}
-    assert first.answer == Shape((4, 3))
+    assert first.answer == Answer("shape", (4, 3), "(4, 3)")
     assert first.because == "it is folded once.\n\n- a: this is a list, not a choice"
-    assert (second.answer, second.because) == (Number(0.5, "1/2"), "Half of it.")
+    assert (second.answer, second.because) == (Answer("number", 0.5, "1/2"), "Half of it.")
     assert third.text == "- not a choice"
     assert third.choices == {"a": "the left", "b": "the right, seen from above"}
-    assert third.answer == Choice("b")
+    assert third.answer == Answer("choice", "b", "b)")
 
 
 def test_the_answers_in_words() -> None:
     solutions = [question.solution for question in parse(GOOD)]
     assert solutions == ["(4, 3)", "1/2", "b) the right, seen from above"]
-    assert str(Shape((5,))) == "(5,)"
 
 
 def test_three_to_five_questions() -> None:
@@ -154,8 +152,13 @@ def test_reads_the_file_of_the_stage(stage: Stage, tmp_path: Path) -> None:
 # --- what people type --------------------------------------------------------------------------
 
 
-def question(answer: Answer) -> Question:
-    return Question("What?", "What is it?", {"a": "this", "b": "that", "c": "q"}, answer, "So.")
+CHOICES = {"a": "this", "b": "that", "c": "q"}
+
+
+def question(kind: str, written: str) -> Question:
+    answer = parse_answer(kind, written, CHOICES)
+    assert answer is not None
+    return Question("What?", "What is it?", CHOICES, answer, "So.")
 
 
 SHAPES = {
@@ -175,13 +178,13 @@ SHAPES = {
 @pytest.mark.parametrize(
     "judged, typed", [(k, typed) for k, all in SHAPES.items() for typed in all]
 )
-def test_a_shape_in_many_spellings(judged: Judgement, typed: str) -> None:
-    assert judge(question(Shape((2, 3, 5, 4))), typed) is judged
+def test_a_shape_in_many_spellings(judged: bool | None, typed: str) -> None:
+    assert judge(question("shape", "2 3 5 4"), typed) is judged
 
 
 def test_a_shape_of_one_axis() -> None:
     for typed in ("5", "(5,)", "[5]", "torch.Size([5])"):
-        assert parse_shape(typed) == Shape((5,))
+        assert parse_answer("shape", typed, {}) == Answer("shape", (5,), "(5,)")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +204,7 @@ def test_a_shape_of_one_axis() -> None:
     ],
 )
 def test_one_number_in_many_spellings(typed: str, value: float) -> None:
-    found = parse_number(typed)
+    found = parse_answer("number", typed, {})
     assert found is not None and found.value == pytest.approx(value, rel=1e-12)
 
 
@@ -217,7 +220,7 @@ def test_one_number_in_many_spellings(typed: str, value: float) -> None:
 def test_what_is_no_number_is_not_wrong(typed: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert judge(question(Number(0.5, "0.5")), typed) is UNCLEAR
+        assert judge(question("number", "0.5"), typed) is UNCLEAR
 
 
 @pytest.mark.parametrize(
@@ -238,20 +241,20 @@ def test_what_is_no_number_is_not_wrong(typed: str) -> None:
 def test_how_near_a_number_must_be(
     wanted: str, right: tuple[str, ...], wrong: tuple[str, ...]
 ) -> None:
-    answer = parse_number(wanted)
-    assert answer is not None and answer.text == wanted
+    asked = question("number", wanted)
+    assert asked.answer.text == wanted
     for typed in right:
-        assert judge(question(answer), typed) is RIGHT, typed
+        assert judge(asked, typed) is RIGHT, typed
     for typed in wrong:
-        assert judge(question(answer), typed) is WRONG, typed
+        assert judge(asked, typed) is WRONG, typed
 
 
 @pytest.mark.parametrize("typed", ["b", "B", "b)", "(b)", " B ) ", "b.", "b:", "[b]"])
 def test_a_choice_is_its_letter(typed: str) -> None:
-    assert judge(question(Choice("b")), typed) is RIGHT
-    assert judge(question(Choice("c")), typed) is WRONG
+    assert judge(question("choice", "b"), typed) is RIGHT
+    assert judge(question("choice", "c"), typed) is WRONG
 
 
 @pytest.mark.parametrize("typed", ["d", "q", "2", "ab", "b or c", "that", "?", "-"])
 def test_what_is_no_choice_is_not_wrong(typed: str) -> None:
-    assert judge(question(Choice("b")), typed) is UNCLEAR
+    assert judge(question("choice", "b"), typed) is UNCLEAR

@@ -12,7 +12,7 @@ from grader.learning.predict.screen import (
     opening,
     prompt,
 )
-from grader.learning.predict.types import Choice, Number, Question, Shape, Tally
+from grader.learning.predict.types import Answer, Question, Tally
 from grader.show.screen import PlainConsole
 from tests.kit.support.drawn import draw
 
@@ -20,11 +20,11 @@ WHICH = Question(
     "Which `side`?",
     "A sheet is folded.\n\n    fold(sheet)",
     {"a": "the left [red]side[/]", "b": "the right"},
-    Choice("b"),
+    Answer("choice", "b", "b)"),
     "so it lies\nto the right.",
 )
-SIZE = Question("How large?", "So?", {}, Shape((4, 3)), "It is √2 × as wide.")
-PART = Question("What part?", "So?", {}, Number(0.5, "1/2"), "Half.")
+SIZE = Question("How large?", "So?", {}, Answer("shape", (4, 3), "(4, 3)"), "It is √2 × as wide.")
+PART = Question("What part?", "So?", {}, Answer("number", 0.5, "1/2"), "Half.")
 FILE = "exercises/fold.py"
 
 
