@@ -21,7 +21,7 @@ from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
 # The files of the kit that make verdicts; the others show them, or read other things.
-JUDGING = ("checking", "diagnosis", "engine.py", "judge", "misconceptions.py", "run", "types")
+_JUDGING = ("checking", "diagnosis", "engine.py", "judge", "misconceptions.py", "run", "types")
 _GRADING = (FILE_NAME, "solutions", "tests/checks", "hints/misconceptions")  # a course's own
 _PROVEN = (FILE_NAME, "solutions", "tests/checks", "tests/accepted", "hints")
 _CONTINUED = re.compile(rb"\\(\r\n|\r|\n)")
@@ -38,12 +38,12 @@ _ENCODED = re.compile(rb"([^\n]*\n)?[^\n]*coding[:=]")  # so it may not be what 
 
 def course_digest(course: Course) -> str:
     """A digest of the kit and of all the course's files that a verdict depends on."""
-    return digest_of(_texts(course.root, _GRADING), _kit())
+    return digest_of(_texts(course.root, _GRADING), kit_digest())
 
 
 def proof_digest(course: Course) -> str:
     """A digest of the kit and of all the course's files that `grade verify` reads."""
-    return digest_of(_texts(course.root, _PROVEN), _kit())
+    return digest_of(_texts(course.root, _PROVEN), kit_digest())
 
 
 def text_digests(course: Course, submission: Submission, of_course: str) -> dict[str, str]:
@@ -98,12 +98,12 @@ def _look(data: bytes) -> _Look:
 
 
 @cache
-def _kit() -> bytes:
-    """The digest of the running kit."""
+def kit_digest() -> bytes:
+    """A digest of the running kit and of Python's version."""
     package = Path(__file__).resolve().parents[1]
     version = ".".join(map(str, sys.version_info[:2]))
     kit = f"{__version__}, Python {version}".encode()
-    return digest_of(_texts(package, JUDGING), kit).encode()
+    return digest_of(_texts(package, _JUDGING), kit).encode()
 
 
 def _texts(root: Path, names: Iterable[str]) -> Iterator[bytes]:

@@ -254,9 +254,8 @@ def _mark(root: Path) -> Path:
 def course_of(root: Path) -> Course:
     """The course that a workspace's mark names. Raises KitError."""
     mark, data = _mark(root), read_table(_mark(root))
-    course = data.get("course") if data else 0
-    name = _name_in_mark(root)
-    if not isinstance(course, (str, type(None))):
+    course, name = data.get("course"), _name_in_mark(root)
+    if has_spoilt_mark(root):
         raise KitError(f"{mark}: is damaged: `grade init` in {root} rewrites it")
     if data.get("schema") != SCHEMA:
         raise KitError(f"{mark}: another version of the kit wrote it: update the kit")
@@ -273,6 +272,12 @@ def course_of(root: Path) -> Course:
             "Python environment, or install it"
         )
     return installed[name]
+
+
+def has_spoilt_mark(root: Path) -> bool:
+    """Whether the mark of a workspace cannot be read, so that it may be rewritten."""
+    data = read_table(_mark(root))
+    return not data or not isinstance(data.get("course"), (str, type(None)))
 
 
 def _name_in_mark(root: Path) -> str | None:

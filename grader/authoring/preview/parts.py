@@ -18,7 +18,6 @@ from grader.judge.verdict import judge, judge_stage, judge_untouched
 from grader.learning.hints.ladder import hint_headings, read_hints
 from grader.learning.hints.screen import ladder
 from grader.learning.notebook.builder import notebook
-from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.misconceptions import Misconception
 from grader.read.faults import fault_of
@@ -161,7 +160,7 @@ def _notebook(course: Course, stage: Stage) -> Iterator[Part]:
         replace(course, stages=tuple(there)),
         {each.slug: read_stub(each) for each in there},
         {stage.slug: predictions} if predictions else {},
-        read_figures([stage]),
+        {stage.slug: stage.figure_file.read_bytes()} if stage.figure_file.is_file() else {},
     )
     cells = [cell for cell in data["cells"] if cell["metadata"].get("grader")]
     own = [cell for cell in cells if cell["metadata"]["grader"]["stage"] == stage.slug]

@@ -112,8 +112,7 @@ class CheckRuns:
         The page of `grade explore` is as it starts.
         """
         from grader.learning.explore.example import read_explore, start_of
-        from grader.learning.pictures.examples import TraceFunction, read_trace
-        from grader.learning.pictures.tracer import ExampleRun
+        from grader.learning.pictures.tracer import ExampleRun, TraceFunction, read_trace
 
         if file == self.stage.explore_file:
             page = read_explore(self.stage)

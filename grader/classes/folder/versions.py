@@ -6,14 +6,12 @@ in 64 bits of it can be made in minutes.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from grader.classes.folder.course_files import read_engine_files
 from grader.classes.folder.types import Version
-from grader.read.dependencies import JUDGING, digest_of
+from grader.read.dependencies import digest_of, kit_digest
 from grader.read.faults import shared_files
 from grader.read.kept import library_version
 from grader.types.course import Course, Stage
@@ -45,16 +43,9 @@ def content_of(submission: Submission) -> str:
 
 
 def _engine(course: Course) -> str:
-    judging = (
-        part
-        for path, data in sorted(read_engine_files())
-        if path.split("/")[1] in JUDGING
-        for part in (path.encode(), data)
-    )
     needed = sorted({"pytest", *course.preload})
-    libraries = [f"{name} {library_version(name.partition('.')[0])}" for name in needed]
-    about = [f"Python {sys.version_info[0]}.{sys.version_info[1]}", *libraries]
-    return digest_of([*judging, *(line.encode() for line in about)])
+    libraries = (f"{name} {library_version(name.partition('.')[0])}" for name in needed)
+    return digest_of((line.encode() for line in libraries), kit_digest())
 
 
 def _stage(course: Course, stage: Stage) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from grader.command.grade import afterwards
 from grader.command.output import console, status_line
-from grader.learning.certificate.types import Certificate
 from grader.learning.pictures.files import KINDS, write_figure
 from grader.learning.pictures.types import Trace
 from grader.read.progress import recall_present
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     with status_line(args):
         shown = _shown(workspace)
-    from grader.learning.certificate.screen import certificate_screen
+    from grader.learning.certificate.screen import Certificate, certificate_screen
 
     passed = ((stage, progress.stage(stage.slug)) for stage in course.stages)
     passing = tuple(each for each in passed if each[1].status is Status.PASSED)

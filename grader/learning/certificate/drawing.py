@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from grader.learning.certificate.screen import result, way
-from grader.learning.certificate.types import Certificate
+from grader.learning.certificate.screen import Certificate, result, way
 from grader.learning.pictures.drawing import Figure, draw_curves, draw_panel, literal
 from grader.learning.pictures.types import TracedCurves
 from grader.show.screen import amount

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from grader.learning.certificate.types import Certificate
 from grader.learning.pictures.curves import curves_lines
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import stop_screen
-from grader.learning.pictures.types import TracedCurves, TracedHeatmap
+from grader.learning.pictures.types import Trace, TracedCurves, TracedHeatmap
 from grader.show.scoreboard import standing, unjudged
 from grader.show.screen import GAP, MARGIN, Page, amount, count, framed
-from grader.types.course import core_of
+from grader.types.course import Stage, core_of
 from grader.types.progress import NOTEBOOK, StageProgress
 
 _NO_PICTURES = (
     "These verdicts are on your notebook. There are no pictures, because the files of your "
     "workspace do not work yet."
 )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A finished course. `name` is the learner's, "" if not given; `shown` is what the code did.
+
+    `passed` holds each stage that passes, and how the learner got there.
+    """
+
+    course: str
+    name: str
+    date: str
+    passed: tuple[tuple[Stage, StageProgress], ...]
+    shown: Trace
+
+    def points(self, *, bonus: bool) -> float:
+        """The points of the bonus stages, or of the others."""
+        return sum(known.score for stage, known in self.passed if stage.bonus is bonus)
 
 
 @framed

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from grader.command.output import console, short_path
 from grader.learning.notebook.builder import notebook
-from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.read.files import free_name, write_whole
 from grader.read.stubs import read_stub, same_but_for_words
@@ -59,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     questions = {slug: found for slug, found in asked.items() if found is not None}
     answers = begun if args.with_answers else None
     has_finale = any(stage.finale_file.is_file() for stage in course.stages)
-    figures = read_figures(course.stages)
+    drawn = (stage for stage in course.stages if stage.figure_file.is_file())
+    figures = {stage.slug: stage.figure_file.read_bytes() for stage in drawn}
     data = notebook(course, stubs, questions, figures, answers, has_finale=has_finale)
     text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     copy = ""

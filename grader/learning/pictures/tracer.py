@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.learning.pictures.examples import read_trace
 from grader.learning.pictures.types import (
     Axis,
     Block,
@@ -22,7 +21,7 @@ from grader.learning.pictures.types import (
     TracedHeatmap,
     TracedStep,
 )
-from grader.read.faults import fault_of
+from grader.read.faults import author_module, fault_of
 from grader.run.answers import Loaded, WorkerAnswers
 from grader.run.failures import AnswerError
 from grader.run.importing import Import
@@ -40,6 +39,15 @@ _BLOCKS, _PLACES = 8, 16  # the most tables of a tensor, and the most rows and c
 _COMPARED = range(4, 4097)  # sizes of tensors that are compared with the earlier steps
 _SEED = 1
 _OF_A_CHECK = ("given", "measured", "held_by", "tried")  # not functions of the learner
+TraceFunction = Callable[[Any], Iterator[Any]]
+
+
+def read_trace(stage: Stage, file: Path) -> TraceFunction:
+    """The function `trace` of an author's file of the stage. Raises CourseError."""
+    function = getattr(author_module(stage, file), "trace", None)
+    if not callable(function):
+        raise CourseError(f"{stage.place(file)}: has no function trace(submission)")
+    return function  # type: ignore[no-any-return]
 
 
 def trace(
@@ -91,7 +99,7 @@ class ExampleRun:
         self._sizes: dict[str, int] = {}
         self._seen: list[tuple[str, tuple[int, ...], list[Number]]] = []
 
-    def trace(self, function: Callable[[Any], Iterator[Any]]) -> Trace:
+    def trace(self, function: TraceFunction) -> Trace:
         """Run the example and collect what it yields. Raises CourseError if the file is wrong."""
         parts: list[TracedStep | TracedHeatmap | TracedCurves | str] = []
         stop = None

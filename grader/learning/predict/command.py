@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grader.command.course import stage_or_current
 from grader.command.output import console, short_path
-from grader.command.stage import stage_or_current
 from grader.learning.predict.questions import judge, read_predictions
 from grader.learning.predict.types import Predictions, Question, Tally
 from grader.read.workspace import locate_workspace

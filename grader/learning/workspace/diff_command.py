@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from grader.command.course import stage_or_current
 from grader.command.output import console, short_path
-from grader.command.stage import stage_or_current
 from grader.learning.workspace.exercises import began_from, read_text
 from grader.read.workspace import locate_workspace
 

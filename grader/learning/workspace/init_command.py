@@ -10,10 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from grader.command.output import console, short_path
-from grader.learning.workspace.scaffold import has_spoilt_mark, make_workspace
+from grader.learning.workspace.scaffold import make_workspace
 from grader.read.course_file import FILE_NAME
 from grader.read.workspace import (
     course_of,
+    has_spoilt_mark,
     installed_course,
     is_workspace,
     locate_course,

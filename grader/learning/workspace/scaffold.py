@@ -14,7 +14,6 @@ from pathlib import Path
 
 from grader.learning.workspace.exercises import began_from, keep_stub, kept_stub, read_work, text_of
 from grader.read.files import write_whole
-from grader.read.progress import memory_folder
 from grader.read.workspace import is_workspace, mark_workspace, refuse_other_course
 from grader.types.course import Course
 from grader.types.errors import KitError, writing
@@ -70,15 +69,6 @@ def make_workspace(root: Path, course: Course, python: str | None) -> Made:
             write_whole(root / name, texts[name])
     mark_workspace(root, course)
     return Made(missing, was_there)
-
-
-def has_spoilt_mark(root: Path) -> bool:
-    """Whether the mark of a workspace is unreadable, so that it may be rewritten."""
-    try:
-        mark = json.loads((memory_folder(root) / "workspace.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return True
-    return not isinstance(mark, dict) or not isinstance(mark.get("course"), (str, type(None)))
 
 
 def folder_files(course: Course, python: str | None) -> dict[str, str]:

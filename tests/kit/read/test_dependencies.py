@@ -165,11 +165,11 @@ def test_of_another_version_of_the_kit_nothing_is_known(
     mine: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "__version__", "999")
-    module._kit.cache_clear()
+    module.kit_digest.cache_clear()
     try:
         assert known(mine) == set()
     finally:
-        module._kit.cache_clear()
+        module.kit_digest.cache_clear()
 
 
 def test_where_the_folder_cannot_be_read_nothing_is_known(mine: Workspace) -> None:

@@ -13,6 +13,7 @@ import pytest
 from grader.read import workspace as module
 from grader.read.workspace import (
     current_stage,
+    has_spoilt_mark,
     is_workspace,
     locate_course,
     locate_workspace,
@@ -270,3 +271,21 @@ def test_a_changed_stage_is_left_behind_if_it_has_passed_once(mine: Path, course
     tried = StageProgress(attempts=1, judged="of another text")
     for known, stage in [(tried, first), (replace(tried, passed="2026-01-01"), second)]:
         assert current_stage(workspace, Progress({first.slug: known})) == stage
+
+
+@pytest.mark.parametrize(
+    ("mark", "spoilt"),
+    [
+        ('{"schema": 1, "course": null}', False),
+        ('{"schema": 9, "course": "/x"}', False),
+        ('{"schema": 1, "course": 3}', True),
+        ("{", True),
+        ("[]", True),
+        ("{}", True),
+        ("", True),
+    ],
+)
+def test_a_mark_is_spoilt_if_it_says_nothing(tmp_path: Path, mark: str, spoilt: bool) -> None:
+    (tmp_path / ".grade").mkdir()
+    (tmp_path / ".grade" / "workspace.json").write_text(mark, encoding="utf-8")
+    assert has_spoilt_mark(tmp_path) is spoilt

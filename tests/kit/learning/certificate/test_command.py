@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from grader.learning.certificate.drawing import certificate_figure
-from grader.learning.certificate.screen import certificate_screen
-from grader.learning.certificate.types import Certificate
+from grader.learning.certificate.screen import Certificate, certificate_screen
 from grader.learning.pictures.tracer import trace
 from grader.learning.pictures.types import Stop, Trace
 from grader.run.solutions import solution_files

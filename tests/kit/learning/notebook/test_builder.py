@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from grader.learning.notebook.builder import cell_code, notebook
-from grader.learning.notebook.figures import read_figures
 from grader.learning.predict.questions import read_predictions
 from grader.read.stubs import read_stub
 from grader.show.html import SUMMARY
@@ -20,7 +19,8 @@ def built(course: Course, answers: dict[str, str] | None = None) -> dict[str, An
     stubs = {stage.slug: read_stub(stage) for stage in course.stages}
     asked = {stage.slug: read_predictions(stage) for stage in course.stages}
     questions = {k: v for k, v in asked.items() if v is not None}
-    return notebook(course, stubs, questions, read_figures(course.stages), answers)
+    figures = {s.slug: s.figure_file.read_bytes() for s in course.stages if s.figure_file.is_file()}
+    return notebook(course, stubs, questions, figures, answers)
 
 
 def cell(data: dict[str, Any], name: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.learning.workspace.exercises import kept_stub
-from grader.learning.workspace.scaffold import folder_files, has_spoilt_mark, make_workspace
+from grader.learning.workspace.scaffold import folder_files, make_workspace
 from grader.read.workspace import is_workspace
 from grader.types.errors import KitError
 from grader.types.workspace import Workspace
@@ -182,20 +182,3 @@ def test_a_workspace_from_git_gets_its_memory_back(tmp_path: Path) -> None:
     assert made.files == (".vscode/settings.json",)
     assert smooth.read_text(encoding="utf-8") == "work\n"
     assert is_workspace(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("mark", "spoilt"),
-    [
-        ('{"schema": 1, "course": null}', False),
-        ('{"schema": 9, "course": "/x"}', False),
-        ('{"schema": 1, "course": 3}', True),
-        ("{", True),
-        ("[]", True),
-        ("", True),
-    ],
-)
-def test_a_mark_is_spoilt_if_it_says_nothing(tmp_path: Path, mark: str, spoilt: bool) -> None:
-    (tmp_path / ".grade").mkdir()
-    (tmp_path / ".grade" / "workspace.json").write_text(mark, encoding="utf-8")
-    assert has_spoilt_mark(tmp_path) is spoilt

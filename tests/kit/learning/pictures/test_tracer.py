@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.learning.pictures.examples import read_trace
+from grader.learning.pictures.tracer import read_trace
 from grader.types.course import Stage
 from grader.types.errors import CourseError
 
