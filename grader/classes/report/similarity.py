@@ -16,8 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from textwrap import dedent
-
-import numpy as np
+from zlib import crc32
 
 from grader.classes.report.compared_code import UNREADABLE, Token, lines_of, source_of
 from grader.classes.report.types import Alike, Similar
@@ -35,8 +34,6 @@ _GAP = 3  # lines: a shorter gap between two lines is shown too
 _BLOCK = 10_000  # pairs compared at once
 _LETTERS = 0xD000  # each token becomes a character below the surrogates
 _SLOTS = 1 << 22  # counters for runs of tokens; two runs that share one only seem more usual
-
-Codes = np.ndarray[tuple[int], np.dtype[np.uint16]]
 
 
 @dataclass(frozen=True)
@@ -91,30 +88,27 @@ class _Answers:
     letters: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._runs = np.zeros(_SLOTS, np.uint16)
+        self._counts = bytearray(_SLOTS)
         stub = lines_of(self.given.stub)
         self._stub = Counter(line.words for line in stub)
-        self._solution = np.unique(_runs(self._letters(self._own(self.given.solution))))
+        self._solution = set(_runs(self._code(self._own(self.given.solution))))
 
     def add(self, submission: Submission) -> bool:
         """Add an answer; returns whether Python may run code for it that is not compared."""
         source, hides = self._source(submission)
-        codes = self._letters(self._own(source))
-        self._runs[np.unique(_runs(codes))] += 1
-        self.codes.append(_text(codes))
+        self.codes.append(self._code(self._own(source)))
+        _count(self._counts, self.codes[-1])
         return hides
 
     def left(self, rare: int) -> list[str]:
         """The part of every answer that at most `rare` students wrote."""
-        usual = self._usual(rare)
-        return [_text(codes[~_covered(codes, usual)]) for codes in map(_codes, self.codes)]
+        return ["".join(code[at] for at in self._rare(code, rare)) for code in self.codes]
 
     def excerpt(self, submission: Submission, rare: int) -> str:
         """The lines of an answer with rare code."""
         source, _ = self._source(submission)
         tokens = self._own(source)
-        covered = _covered(self._letters(tokens), self._usual(rare))
-        wanted = sorted({t.line for t, usual in zip(tokens, covered, strict=True) if not usual})
+        wanted = sorted({tokens[at].line for at in self._rare(self._code(tokens), rare)})
         lines = source.split("\n")
         shown: list[str] = []
         before = 0
@@ -127,10 +121,13 @@ class _Answers:
         more = "\n..." if wanted[_EXCERPT:] else ""
         return dedent("\n".join(shown)) + more
 
-    def _usual(self, rare: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        usual = self._runs > rare
-        usual[self._solution] = True
-        return usual
+    def _rare(self, code: str, rare: int) -> list[int]:
+        """The places of the tokens that are part of no usual run."""
+        usual: set[int] = set()
+        for place, slot in enumerate(_runs(code)):
+            if self._counts[slot] > rare or slot in self._solution:
+                usual.update(range(place, place + _RUN))
+        return [place for place in range(len(code)) if place not in usual]
 
     def _source(self, submission: Submission) -> tuple[str, bool]:
         return source_of(submission, self.given.stage, self.entries, self.files)
@@ -150,47 +147,21 @@ class _Answers:
                 own.extend(line.tokens)
         return own[:_LONGEST]
 
-    def _letters(self, tokens: Sequence[Token]) -> Codes:
+    def _code(self, tokens: Iterable[Token]) -> str:
         known = self.letters
-        return np.array(
-            [1 + known.setdefault(token.word, len(known)) % _LETTERS for token in tokens], np.uint16
-        )
+        return "".join(chr(1 + known.setdefault(t.word, len(known)) % _LETTERS) for t in tokens)
 
 
-_FACTORS = np.array([pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, _RUN + 1)], np.uint64)
-
-
-def _mixed(codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """A number for each run of tokens in order; equal runs have equal numbers."""
-    if len(codes) < _RUN:
-        return np.zeros(0, np.uint64)
-    windows = np.lib.stride_tricks.sliding_window_view(codes, _RUN).astype(np.uint64)
-    mixed: np.ndarray[tuple[int], np.dtype[np.uint64]] = windows @ _FACTORS
-    return mixed
-
-
-def _runs(codes: Codes) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _runs(code: str) -> list[int]:
     """The slot of each run of tokens in order."""
-    return _mixed(codes) >> np.uint64(64 - (_SLOTS.bit_length() - 1))
+    runs = (code[at : at + _RUN] for at in range(len(code) - _RUN + 1))
+    return [crc32(run.encode("utf-16-le")) % _SLOTS for run in runs]
 
 
-def _covered(
-    codes: Codes, usual: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which tokens are part of a usual run."""
-    covered = np.zeros(len(codes), np.bool_)
-    is_usual = usual[_runs(codes)]
-    for place in range(_RUN):
-        covered[place : place + len(is_usual)] |= is_usual
-    return covered
-
-
-def _text(codes: Codes) -> str:
-    return codes.tobytes().decode("utf-16-le")
-
-
-def _codes(text: str) -> Codes:
-    return np.frombuffer(text.encode("utf-16-le"), np.uint16)
+def _count(counts: bytearray, code: str) -> None:
+    """Count each run of a code once, up to what is surely usual."""
+    for slot in set(_runs(code)):
+        counts[slot] += counts[slot] <= _NOT_FEW
 
 
 def _alike(codes: Sequence[str]) -> list[tuple[tuple[int, ...], float, int]]:
@@ -211,7 +182,6 @@ def _alike(codes: Sequence[str]) -> list[tuple[tuple[int, ...], float, int]]:
             others,
             scorer=Indel.normalized_similarity,
             score_cutoff=ALIKE,
-            dtype=np.float32,
             workers=-1,
         )
         for one, other, share in zip(ones, others, map(float, shares), strict=True):
@@ -226,18 +196,14 @@ def _sharing(codes: Sequence[str]) -> Iterator[list[tuple[int, int]]]:
 
     Few codes contain a given rare run, so there are not many more pairs than codes.
     """
-    runs = [np.unique(_mixed(_codes(code))) for code in codes]
-    if not runs:
-        return
-    places = np.repeat(np.arange(len(codes)), [len(each) for each in runs])
-    mixed = np.concatenate(runs)
-    order = np.argsort(mixed, kind="stable")
-    mixed, places = mixed[order], places[order]
-    keys = [np.zeros(0, np.int64)]
-    for step in range(1, _NOT_FEW):
-        is_same = mixed[step:] == mixed[:-step]
-        keys.append(places[:-step][is_same] * len(codes) + places[step:][is_same])
-    pairs = np.unique(np.concatenate(keys))
+    counts = bytearray(_SLOTS)
+    for code in codes:
+        _count(counts, code)
+    places: dict[int, list[int]] = {}
+    for place, code in enumerate(codes):
+        for slot in {slot for slot in _runs(code) if counts[slot] > 1}:  # most are in one code
+            places.setdefault(slot, []).append(place)
+    near = ((each, each[step:]) for each in places.values() for step in range(1, _NOT_FEW))
+    pairs = sorted({pair for both in near for pair in zip(*both, strict=False)})
     for start in range(0, len(pairs), _BLOCK):
-        block = pairs[start : start + _BLOCK]
-        yield [divmod(int(key), len(codes)) for key in block]
+        yield pairs[start : start + _BLOCK]
