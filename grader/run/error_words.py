@@ -472,7 +472,7 @@ from partially initialized module '(\w+)'
     the folder with all your files
 ^source code (?:string )?cannot contain null bytes
     the file is damaged, or no text: save it again, as plain text in UTF-8
-^\(unicode error\) 'utf-8' codec can't decode
+^\(unicode error\) 'utf-8' codec can't decode|^Non-UTF-8 code starting with
     the file holds a letter or a quotation mark that is not saved as UTF-8: retype it, and save the
     file as UTF-8
 ^name '(null|true|false)' is not defined

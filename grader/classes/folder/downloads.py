@@ -181,9 +181,9 @@ def _unpack(place: Path, name: str, heap: Heap) -> None:
     data = regular_bytes(place, _ARCHIVE_CAP)
     if data.count(_ENTRY) > _ENTRIES_CAP:
         raise SubmissionFileError(f"{name}: has more than {_ENTRIES_CAP} files")
-    if not is_zipfile(BytesIO(data)):
-        raise SubmissionFileError(f"{name}: is not a complete zip file")
     try:
+        if not is_zipfile(BytesIO(data)):
+            raise SubmissionFileError(f"{name}: is not a complete zip file")
         with ZipFile(BytesIO(data)) as archive:
             entries = archive.infolist()
             if any(len(entry.filename) > _PATH_CAP for entry in entries):

@@ -101,7 +101,7 @@ def test_a_python_environment_of_any_name_is_left_out(tmp_path: Path) -> None:
     assert read_submission(tmp_path).files == {"a.py": b"mine"}
 
 
-@pytest.mark.parametrize("name", ["two words.py", "ünïcödé 你好.py", "-rf.py", "a'b\".py", "..py"])
+@pytest.mark.parametrize("name", ["two words.py", "ünïcödé 你好.py", "-rf.py", "a'b\".py"])
 def test_odd_names_do_no_harm(tmp_path: Path, name: str) -> None:
     assert read_submission(write_files(tmp_path, {name: "x"})).files == {name: b"x"}
 

@@ -291,7 +291,7 @@ STUB = """def f(x):\n    '''Twice x.'''\n    raise NotImplementedError()"""
     [
         ("1 / 0\ndef f(x): return 2", True),
         ("1 / 0\nclass f(int): pass", True),
-        ("def f(\n    x: Missing,\n): return 2", True),
+        ("def f(\n    x: Missing,\n): return 2\n1 / 0", True),
         ("def f(x) return 2", False),
         ("@missing\ndef f(x): return 2", False),
     ],
@@ -331,7 +331,9 @@ def test_what_needs_what_is_not_there_does_not_keep_the_rest_from_being(load: Lo
 def test_annotations_that_fail_keep_no_definition_from_being(load: Load, source: str) -> None:
     module, errors = cells(load, "from no_such_module import Missing", source)
     assert module.f(1, 2) == 1 and not hasattr(module, "z")
-    assert [error["type"] for error in errors[:2]] == ["ModuleNotFoundError", "NameError"]
+    failing = ["NameError"] * (sys.version_info < (3, 14))  # later ones wait until they are read
+    told = ["ModuleNotFoundError", *failing]
+    assert [error["type"] for error in errors[: len(told)]] == told
 
 
 def test_a_decorator_that_fails_does(load: Load) -> None:
