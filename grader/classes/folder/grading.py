@@ -11,7 +11,7 @@ from importlib.machinery import PathFinder
 from grader.classes.folder.ledger import Ledger
 from grader.classes.folder.renamed import keeping_removed
 from grader.classes.folder.students import Found, read_student
-from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
+from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.grading import all_graded
 from grader.classes.sharing.earned import Earned
 from grader.engine import Engine, Request, Shared
@@ -222,12 +222,12 @@ def _same_but_for_time(entry: LedgerEntry, record: SubmissionRecord) -> bool:
     return replace(entry.record, submitted=record.submitted) == record
 
 
-def differences(ledger: Ledger) -> Iterator[VerdictChange]:
-    """The proposed verdicts that change the points of any check."""
+def differences(ledger: Ledger) -> Iterator[tuple[LedgerEntry, LedgerEntry]]:
+    """The current and the proposed verdict where the points of any check change."""
     for after in ledger.proposed():
         before = ledger.latest_of(after.student)
         if before is not None and _points(before) != _points(after):
-            yield VerdictChange(before, after)
+            yield before, after
 
 
 def _points(entry: LedgerEntry) -> object:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rich.text import Text
 
 from grader.classes.folder.counted import Counted, all_points, counted, late_of, spread
-from grader.classes.folder.types import LedgerEntry, VerdictChange
+from grader.classes.folder.types import LedgerEntry
 from grader.classes.why.changes import stage_changes
 from grader.show.screen import MARGIN, Page, amount, count, framed, screen
 from grader.types.course import Assignment, Limits
@@ -164,7 +164,9 @@ def _times(
 
 
 @framed
-def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]) -> Iterator[Text]:
+def differences_screen(
+    page: Page, affected: int, found: Sequence[tuple[LedgerEntry, LedgerEntry]]
+) -> Iterator[Text]:
     """What a new version of the course changes, student by student."""
     if not affected:
         yield from page.sentence("No verdict can have changed: there is nothing to regrade.")
@@ -173,13 +175,12 @@ def differences_screen(page: Page, affected: int, found: Sequence[VerdictChange]
         yield from page.sentence(f"Regraded {affected}: no points change.")
         return
     yield from page.sentence(f"Regraded {affected}: {count(len(found), 'verdict')} would change:")
-    for each in found:
+    for before, after in found:
         yield Text()
-        line = Text(page.word(each.before.student), "bold")
-        had, has = map(_points, (each.before, each.after))
-        line.append(f"  {had} -> {has}", "default")
+        line = Text(page.word(before.student), "bold")
+        line.append(f"  {_points(before)} -> {_points(after)}", "default")
         yield from page.sentence(line)
-        for change in stage_changes(each):
+        for change in stage_changes(before, after):
             yield from page.wrap(page.word(change.words), MARGIN + 2)
 
 

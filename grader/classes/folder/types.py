@@ -76,14 +76,6 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
-class VerdictChange:
-    """The current verdict and the one proposed in its place."""
-
-    before: LedgerEntry
-    after: LedgerEntry
-
-
-@dataclass(frozen=True)
 class ClusterWork:
     """What a Dask worker receives once: the course's files by path, and how to grade."""
 

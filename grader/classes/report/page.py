@@ -236,7 +236,10 @@ def _checks(tally: Tally) -> Iterator[str]:
                 f'<tr><th scope="row">{inline_html(one.words)}</th>'
                 f"<td>{text(one.stage.title)}</td>"
                 + cell(f"{bar(one.students / of)} {one.students} of {of}", one.students)
-                + "".join(map(_share, tally.thirds(one)))
+                + "".join(
+                    _NO_CELL if share is None else cell(f"{share:.0%}", share)
+                    for share in tally.thirds(one)
+                )
                 + "</tr>\n"
             )
 
@@ -252,10 +255,6 @@ def _checks(tally: Tally) -> Iterator[str]:
         titles = "".join(f"<li>{inline_html(title)}</li>" for title in tally.passed_by_all)
         number = count(len(tally.passed_by_all), "check")
         yield f"<details><summary>{number} that nobody fails</summary><ul>{titles}</ul></details>"
-
-
-def _share(share: float | None) -> str:
-    return _NO_CELL if share is None else cell(f"{share:.0%}", share)
 
 
 def _misconceptions(tally: Tally, hints: Hints) -> Iterator[str]:

@@ -40,7 +40,9 @@ def similar_answers(
         groups.setdefault(one.students, []).append(one)
     if not groups:
         yield "<p>No two answers are more alike than the tasks themselves explain.</p>\n"
-    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), -_size(group[1])))
+    ordered = sorted(
+        groups.items(), key=lambda group: (-len(group[1]), -sum(one.size for one in group[1]))
+    )
     for students, stages in ordered[:_LISTED]:
         yield from _group(students, stages, titles, link)
     if similar.unread:
@@ -52,10 +54,6 @@ def similar_answers(
     more = similar.left_out + sum(len(stages) for _, stages in ordered[_LISTED:])
     if more:
         yield f"<p>And {count(more, 'less similar pair')}.</p>\n"
-
-
-def _size(stages: list[Alike]) -> int:
-    return sum(one.size for one in stages)
 
 
 def _group(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.classes.folder.counted import all_points
-from grader.classes.folder.types import LedgerEntry, VerdictChange
+from grader.classes.folder.types import LedgerEntry
 from grader.show.screen import amount, count
 from grader.types.report import REFUSED, CheckResult, Report, StageResult
 from grader.types.text import listed
@@ -58,13 +58,12 @@ class StageChange:
         return check.id.removeprefix(f"{self.slug}.")
 
 
-def stage_changes(change: VerdictChange) -> Iterator[StageChange]:
+def stage_changes(before: LedgerEntry, after: LedgerEntry) -> Iterator[StageChange]:
     """Each stage that changes."""
-    before, after = change.before.report, change.after.report
-    if before is None or after is None:
+    if before.report is None or after.report is None:
         return
-    old = {stage.slug: stage for stage in before.stages}
-    for stage in after.stages:
+    old = {stage.slug: stage for stage in before.report.stages}
+    for stage in after.report.stages:
         was = old.get(stage.slug)
         had = {} if was is None else {check.id: check for check in was.checks}
         has = {check.id: check for check in stage.checks}
@@ -90,9 +89,8 @@ def _of(stage: StageResult) -> str:
     return f"{amount(stage.score)} of {amount(stage.max_score)}"
 
 
-def reasons(change: VerdictChange) -> Iterator[str]:
+def reasons(before: LedgerEntry, after: LedgerEntry) -> Iterator[str]:
     """Everything that differs of what a verdict depends on."""
-    before, after = change.before, change.after
     if before.record.content != after.record.content:
         yield "another submission was graded"
     came = after.record.submitted
@@ -119,16 +117,16 @@ def with_changes(
     """Each verdict with its points in words, and what `changed` since the one before."""
     for before, entry in zip((None, *entries), entries, strict=False):
         points = "points by hand" if entry.is_lost else count(all_points(entry), "point")
-        lines = [] if before is None else changed(VerdictChange(before, entry), slugs)
+        lines = [] if before is None else changed(before, entry, slugs)
         yield entry, points, list(lines)
 
 
-def changed(change: VerdictChange, slugs: Sequence[str]) -> Iterator[str]:
+def changed(before: LedgerEntry, after: LedgerEntry, slugs: Sequence[str]) -> Iterator[str]:
     """What differs from the verdict before: what it depends on, then the points of the stages."""
-    why = "; ".join(reasons(change))
+    why = "; ".join(reasons(before, after))
     yield f"Changed: {why}." if why else _NO_REASON
-    stages = [each for each in stage_changes(change) if each.slug in slugs]
-    is_same_code = change.before.record.content == change.after.record.content
+    stages = [each for each in stage_changes(before, after) if each.slug in slugs]
+    is_same_code = before.record.content == after.record.content
     for stage in stages:
         yield stage.words
         yield from stage.messages if is_same_code else ()

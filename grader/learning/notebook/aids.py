@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from grader.learning.hints.types import Hints
 from grader.learning.pictures.heatmap_html import heatmap_html
 from grader.learning.pictures.types import TracedHeatmap
@@ -11,25 +9,18 @@ from grader.show.html import details_html, inline_html, markdown_html
 from grader.types.report import Diagnosis, StageResult, Status
 
 
-@dataclass(frozen=True)
-class StageAids:
-    """The parts to open beside a stage's result: its hints, and its example's heatmap."""
-
-    hints: Hints | None = None
-    heatmap: TracedHeatmap | None = None
-
-
-def aids_html(stage: StageResult, aids: StageAids) -> str:
+def aids_html(
+    stage: StageResult, hints: Hints | None = None, heatmap: TracedHeatmap | None = None
+) -> str:
     """The heatmap, then the hints or, once the stage has passed, what was learnt."""
     parts = []
-    if aids.heatmap is not None:
-        drawn = heatmap_html(aids.heatmap)
-        parts.append(details_html("Your code on an example", drawn))
-    if aids.hints is not None:
+    if heatmap is not None:
+        parts.append(details_html("Your code on an example", heatmap_html(heatmap)))
+    if hints is not None:
         if stage.status is Status.PASSED:
-            parts.append(_aftermath(aids.hints))
+            parts.append(_aftermath(hints))
         elif stage.status is not Status.ERROR and stage.caused_by is None:
-            parts.append(_ladder(aids.hints, stage.advised))
+            parts.append(_ladder(hints, stage.advised))
     return "".join(parts)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from grader.learning.notebook.aids import StageAids
+from grader.learning.hints.types import Hints
 from grader.show.scoreboard import footnotes, provisional, scoreboard
 from grader.show.screen import MARGIN, Page, count, framed, screen
 from grader.show.terminal import explanation
@@ -14,8 +14,11 @@ from grader.types.report import Report, Status
 
 
 @screen
-def verdict(page: Page, report: Report, aids: Mapping[str, StageAids]) -> Iterator[Text]:
-    """The scoreboard, then why a stage fails or what was learnt: the text beside the HTML."""
+def verdict(page: Page, report: Report, every: Mapping[str, Hints | None]) -> Iterator[Text]:
+    """The scoreboard, then why a stage fails or what was learnt: the text beside the HTML.
+
+    `every` holds the hints of the stages by slug.
+    """
     yield from scoreboard(report).draw(page)
     statuses = [stage.status for stage in report.stages]
     if Status.FAILED in statuses or Status.ERROR in statuses:
@@ -33,7 +36,7 @@ def verdict(page: Page, report: Report, aids: Mapping[str, StageAids]) -> Iterat
         yield from provisional(page, report.stages)
         yield Text()
     for stage in report.stages if len(report.stages) == 1 else ():
-        hints = aids.get(stage.slug, StageAids()).hints
+        hints = every.get(stage.slug)
         if stage.status is Status.PASSED and hints is not None and hints.learnt:
             yield from page.sentence(f"Learnt in {page.word(stage.slug)}", "bold")
             yield from page.markdown(hints.learnt, MARGIN)

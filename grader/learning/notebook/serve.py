@@ -38,7 +38,7 @@ from rich.console import Console
 from grader.engine import Engine, Request
 from grader.judge.places import is_begun
 from grader.learning.hints.ladder import open_hints_if_any
-from grader.learning.notebook.aids import StageAids, aids_html
+from grader.learning.notebook.aids import aids_html
 from grader.learning.notebook.screen import verdict
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.heatmap_html import heatmap_html
@@ -169,17 +169,17 @@ class Service:
         ]
         others = [note for note in report.notes if runs or note != DEADLY_CELL]
         report = replace(_renamed(report, names), notes=(*dict.fromkeys(notes), *others))
-        aids, beside = {}, {}
+        hints, beside = {}, {}
         for stage, result in zip(stages, report.stages, strict=True):
             go_on(None)
             if len(stages) == 1 or result.status is Status.FAILED:  # else the scoreboard is enough
                 drawn = self._heatmap(engine, stage, result, submission) if runs else None
-                aid = StageAids(open_hints_if_any(stage), drawn)
-                aids[stage.slug], beside[stage.slug] = aid, aids_html(result, aid)
+                hints[stage.slug] = open_hints_if_any(stage)
+                beside[stage.slug] = aids_html(result, hints[stage.slug], drawn)
         return {
             "report": to_json(report),
             "html": verdict_html(report, beside),
-            "text": _text(verdict(report, aids)),
+            "text": _text(verdict(report, hints)),
             "runs": runs,
             "partial": course.is_partial,
         }

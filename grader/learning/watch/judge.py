@@ -23,22 +23,17 @@ _LOOK_SECONDS = 0.25  # between two looks at whether the thread has ended
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict; if it `may_place` a mistake nobody has looked for its place yet."""
+    """A verdict; if it `may_place` a mistake nobody has looked for its place yet.
+
+    If it `is_placed` it is the verdict that was known, after that search.
+    """
 
     job: int
     stage: Stage
     report: Report
     seconds: float
     may_place: bool = False
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A known verdict, after the search for the place of its mistake."""
-
-    job: int
-    stage: Stage
-    report: Report
+    is_placed: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,13 +53,6 @@ class Tried:
     job: int
     stage: Stage
     trials: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Failed:
-    """The engine could not start, or is broken."""
-
-    error: Exception
 
 
 class Work(Enum):
@@ -90,7 +78,7 @@ class Judge:
     _workspace: Workspace
     _device: str
     _seed: int
-    _post: Callable[[Judged | Placed | Traced | Tried | Failed], None]
+    _post: Callable[[Judged | Traced | Tried | Exception], None]
 
     def __post_init__(self) -> None:
         self._wake = threading.Condition()
@@ -143,7 +131,7 @@ class Judge:
         try:
             with_engine(course, course.stages, self._device, self._serve)
         except Exception as error:  # noqa: BLE001 - the main thread raises it again
-            self._post(Failed(error))
+            self._post(error)
 
     def _serve(self, engine: Engine) -> None:
         from grader.run.failures import Cancelled
@@ -158,7 +146,7 @@ class Judge:
     def _is_idle(self) -> bool:
         return self._waiting is None and not self._closed
 
-    def _done(self, engine: Engine, job: _Job) -> Judged | Placed | Traced:
+    def _done(self, engine: Engine, job: _Job) -> Judged | Traced:
         """The outcome of a job. Raises Cancelled."""
         if job.work is Work.TRACE:
             return self._trace(engine, job)
@@ -167,10 +155,11 @@ class Judge:
         engine.tell = lambda *trials: self._post(Tried(job.number, job.stage, trials))
         report = engine.grade_begun(request)
         may_place = engine.may_place(report)
+        seconds = time.perf_counter() - start
         if job.work is Work.PLACE:
             report = engine.with_place(request, report, _PLACE_SECONDS)
-            return Placed(job.number, job.stage, report)
-        return Judged(job.number, job.stage, report, time.perf_counter() - start, may_place)
+            return Judged(job.number, job.stage, report, seconds, is_placed=True)
+        return Judged(job.number, job.stage, report, seconds, may_place)
 
     def _trace(self, engine: Engine, job: _Job) -> Traced:
         from grader.learning.pictures.tracer import right_trace, trace

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from grader.learning.hints.ladder import open_hints, open_hints_if_any
 from grader.learning.hints.turn import next_turn
 from grader.learning.watch.changes import Seen, changed_files, changes, see
-from grader.learning.watch.judge import Failed, Judge, Judged, Placed, Traced, Tried, Work
+from grader.learning.watch.judge import Judge, Judged, Traced, Tried, Work
 from grader.learning.watch.keys import DOWN, ESCAPE, PAGE_DOWN, PAGE_UP, UP
 from grader.learning.watch.state import (
     DiffShown,
@@ -134,18 +134,16 @@ class Watch:
         handle()
         return not self._is_over
 
-    def _learn(self, news: Judged | Placed | Traced | Tried | Failed) -> None:
-        """Take what the engine found, unless there is a newer job."""
-        if isinstance(news, Failed):
-            raise news.error
+    def _learn(self, news: Judged | Traced | Tried | Exception) -> None:
+        """Take what the engine found, unless there is a newer job. Raises what broke the engine."""
+        if isinstance(news, Exception):
+            raise news
         if news.job != self._judge.latest:
             return
-        if isinstance(news, Placed):
-            self._placed(news)
+        if isinstance(news, Judged):
+            (self._placed if news.is_placed else self._judged)(news)
         elif isinstance(news, Traced):
             self._show_trace(news)
-        elif isinstance(news, Judged):
-            self._judged(news)
         elif news.stage == self._state.stage:
             self._state = replace(self._state, trials=news.trials)
 
@@ -205,7 +203,7 @@ class Watch:
         self._kept.keep(event.report, self._texts)
         self._go_on()
 
-    def _placed(self, event: Placed) -> None:
+    def _placed(self, event: Judged) -> None:
         """Add the place of the mistake, if it was found, to the verdict that is shown."""
         text, verdict = self._verdicts[event.stage]
         self._verdicts[event.stage] = text, replace(verdict, report=event.report, may_place=False)

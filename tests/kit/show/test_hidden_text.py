@@ -14,7 +14,7 @@ from grader.classes.folder.ledger import open_ledger
 from grader.classes.folder.screen import class_summary, differences_screen
 from grader.classes.folder.students import read_student, read_students
 from grader.classes.folder.tables import json_line, score_rows
-from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
+from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.nbgrader import feedback as grade_cells
 from grader.classes.nbgrader.screen import summary
 from grader.classes.nbgrader.types import Graded
@@ -141,7 +141,7 @@ def _page(letter: str) -> str:
 
 def _difference(letter: str) -> str:
     before, after = entry(letter), entry("")
-    return drawn(differences_screen(1, [VerdictChange(before, after)]))
+    return drawn(differences_screen(1, [(before, after)]))
 
 
 def _cells(letter: str) -> str:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from grader.learning.hints.types import Hints, Rung
-from grader.learning.notebook.aids import StageAids, aids_html
+from grader.learning.notebook.aids import aids_html
 from grader.learning.pictures.types import TracedHeatmap
 from grader.show.html import details_html, markdown_html, scoreboard_html, verdict_html
 from grader.types.report import CheckResult, Diagnosis, Outcome, Report, StageResult, Status
@@ -70,8 +70,10 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def read(*stages: StageResult, aids: StageAids | None = None) -> Reader:
-    beside = {} if aids is None else {stage.slug: aids_html(stage, aids) for stage in stages}
+def read(
+    *stages: StageResult, hints: Hints | None = None, heatmap: TracedHeatmap | None = None
+) -> Reader:
+    beside = {stage.slug: aids_html(stage, hints, heatmap) for stage in stages}
     return Reader(verdict_html(report(*stages), beside))
 
 
@@ -132,7 +134,7 @@ def test_a_long_message_is_cut() -> None:
 
 
 def test_hints_are_a_ladder_of_which_each_rung_opens_the_next() -> None:
-    page = read(stage(Status.FAILED, check()), aids=StageAids(HINTS))
+    page = read(stage(Status.FAILED, check()), hints=HINTS)
     assert page.deepest == 5
     order = [page.text.index(f"({n} of 5)") for n in range(1, 6)]
     assert order == sorted(order)
@@ -146,7 +148,7 @@ def test_what_opens_has_its_mark_in_the_classic_notebook_too() -> None:
 def test_an_answer_opens_below_its_question_and_the_next_hint_below_that() -> None:
     asks = Rung("Step 2?", "Try *it*.", "So, `twice`.")
     hints = replace(HINTS, rungs=(HINTS.rungs[0], asks, *HINTS.rungs[2:]))
-    page = read(stage(Status.FAILED, check()), aids=StageAids(hints))
+    page = read(stage(Status.FAILED, check()), hints=hints)
     assert page.deepest == 6
     parts = ("(2 of 5)", "Step 2?", "Try", "The answer", "So, twice", "(3 of 5)")
     order = [page.text.index(part) for part in parts]
@@ -155,7 +157,7 @@ def test_an_answer_opens_below_its_question_and_the_next_hint_below_that() -> No
 
 def test_the_ladder_begins_with_the_hint_for_the_mistake() -> None:
     bad = check(diagnosis=DIAGNOSIS)
-    page = read(stage(Status.FAILED, check(), bad), aids=StageAids(HINTS))
+    page = read(stage(Status.FAILED, check(), bad), hints=HINTS)
     assert "A hint for this failure (3 of 5)" in page.text
     order = [page.text.index(f"({n} of 5)") for n in (3, 4, 5, 1, 2)]
     assert order == sorted(order)
@@ -165,19 +167,17 @@ def test_the_ladder_begins_with_the_hint_for_the_mistake() -> None:
 @pytest.mark.parametrize("hint", [None, 0, 9])
 def test_a_diagnosis_without_a_rung_of_its_own_begins_with_the_first(hint: int | None) -> None:
     bad = check(diagnosis=replace(DIAGNOSIS, hint=hint))
-    assert "A hint (1 of 5)" in read(stage(Status.FAILED, bad), aids=StageAids(HINTS)).text
+    assert "A hint (1 of 5)" in read(stage(Status.FAILED, bad), hints=HINTS).text
 
 
 def test_success_tells_what_was_learnt_and_shows_no_hint() -> None:
-    text = read(stage(Status.PASSED, check(Outcome.PASSED)), aids=StageAids(HINTS)).text
+    text = read(stage(Status.PASSED, check(Outcome.PASSED)), hints=HINTS).text
     assert "Sheets have two sides." in text and "It is short." in text and "A book." in text
     assert "of 5)" not in text
 
 
 def test_an_untouched_stub_is_told_what_to_do_and_offered_hints() -> None:
-    text = read(
-        stage(Status.NOT_STARTED, check(message="Not written yet")), aids=StageAids(HINTS)
-    ).text
+    text = read(stage(Status.NOT_STARTED, check(message="Not written yet")), hints=HINTS).text
     assert "not started, 0 / 4 points" in text and "raise NotImplementedError" in text
     assert "Not written yet" not in text and "(1 of 5)" in text
 
@@ -193,7 +193,7 @@ def test_where_code_is_written_that_does_not_count_is_said_once() -> None:
 
 def test_a_stage_that_waits_names_the_one_to_mend() -> None:
     waits = replace(stage(Status.FAILED, check(), slug="wings"), caused_by="fold")
-    page = read(stage(Status.FAILED, check()), waits, aids=StageAids(HINTS))
+    page = read(stage(Status.FAILED, check()), waits, hints=HINTS)
     assert "↑ Fold a sheet wings: waiting" in page.text
     assert "wings fails because fold does. Fix that one first." in page.text
     written = read(stage(Status.NOT_STARTED), waits)
@@ -216,7 +216,7 @@ def test_several_stages_have_a_scoreboard_and_a_sum() -> None:
 
 def test_of_several_stages_only_those_that_fail_are_explained() -> None:
     passed = stage(Status.PASSED, check(Outcome.PASSED), slug="first")
-    page = read(passed, stage(Status.FAILED, check()), aids=StageAids(HINTS))
+    page = read(passed, stage(Status.FAILED, check()), hints=HINTS)
     assert page.text.count("Fold a sheet") == 3 and "wrong at 3" in page.text
     assert "Sheets have" not in page.text and "(1 of 5)" in page.text
 
@@ -233,14 +233,14 @@ def test_a_pages_scoreboard_leads_to_its_stages_and_a_notebooks_has_no_links() -
 def test_what_the_code_printed_and_the_heatmap_can_be_opened() -> None:
     picture = TracedHeatmap("Folds", (("left", ((0.25, 0.75),)),), ("a",), ("b", "c"), "r", "c")
     passed = replace(stage(Status.PASSED, check(Outcome.PASSED)), printed="hello <b>")
-    page = read(passed, aids=StageAids(heatmap=picture))
+    page = read(passed, heatmap=picture)
     assert "Your code printed" in page.text and "hello <b>" in page.text
     assert "Your code on an example" in page.text and "75" in page.text
 
 
 def test_no_text_has_a_colour_or_background_of_its_own() -> None:
     failed = stage(Status.FAILED, check(diagnosis=DIAGNOSIS))
-    html = verdict_html(report(failed), {"fold": aids_html(failed, StageAids(HINTS))})
+    html = verdict_html(report(failed), {"fold": aids_html(failed, HINTS)})
     assert re.search(r"[^-]color:|background", html) is None
 
 

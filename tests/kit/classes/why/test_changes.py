@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from grader.classes.folder.types import LedgerEntry, SubmissionRecord, VerdictChange, Version
+from grader.classes.folder.types import LedgerEntry, SubmissionRecord, Version
 from grader.classes.why.changes import changed, reasons
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 
@@ -51,26 +51,24 @@ def entry(*scores: float, message: str = "It is wrong\n  call f(1)") -> LedgerEn
     ],
 )
 def test_every_reason_is_named_and_nothing_else(after: LedgerEntry, said: list[str]) -> None:
-    found = list(reasons(VerdictChange(entry(1), after)))
+    found = list(reasons(entry(1), after))
     assert len(found) == len(said)
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
 
 
 def test_gained_and_lost_points_come_with_what_the_checks_said() -> None:
     after = replace(entry(1, 0, 1, message="Now it is worse"), seed=6)
-    told = list(changed(VerdictChange(entry(0, 1, 1), after), ["mean"]))
+    told = list(changed(entry(0, 1, 1), after, ["mean"]))
     assert told[1:] == [
         "mean: 2 of 3 -> 2 of 3; gained c0; lost c1",
         "c0 passes now; before: It is wrong",
         "c1 fails now: Now it is worse",
     ]
     other_code = replace(after, record=SubmissionRecord("ann", "c2"))
-    assert len(list(changed(VerdictChange(entry(0, 1, 1), other_code), ["mean"]))) == 2
-    assert list(changed(VerdictChange(entry(0, 1, 1), after), ["other"]))[1:] == [
-        "No points changed."
-    ]
+    assert len(list(changed(entry(0, 1, 1), other_code, ["mean"]))) == 2
+    assert list(changed(entry(0, 1, 1), after, ["other"]))[1:] == ["No points changed."]
 
 
 def test_a_verdict_that_changes_without_a_reason_is_called_so() -> None:
-    [first, *_] = changed(VerdictChange(entry(0), entry(1)), ["mean"])
+    [first, *_] = changed(entry(0), entry(1), ["mean"])
     assert "random numbers, the time or a library that was missing" in first

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from grader.learning.hints.types import Hints
-from grader.learning.notebook.aids import StageAids
 from grader.learning.notebook.screen import verdict, written
 from grader.show.screen import Screen
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
@@ -24,17 +23,17 @@ def report(status: Status) -> Report:
     return Report("Birds", "this notebook", "cpu", stage.score, 4.0, 0.0, (stage,), ("seed 7",))
 
 
-AIDS = {"fold": StageAids(Hints("Folding", (), learnt="Sheets have two sides."))}
+HINTS = {"fold": Hints("Folding", (), learnt="Sheets have two sides.")}
 
 
 def test_a_verdict_tells_the_failure_and_nothing_that_was_learnt() -> None:
-    text = drawn(verdict(report(Status.FAILED), AIDS))
+    text = drawn(verdict(report(Status.FAILED), HINTS))
     assert "0 / 4 failed" in text and "wrong at 3" in text and "seed 7" in text
     assert "Sheets" not in text
 
 
 def test_a_verdict_tells_what_was_learnt() -> None:
-    text = drawn(verdict(report(Status.PASSED), AIDS))
+    text = drawn(verdict(report(Status.PASSED), HINTS))
     assert "4 / 4 passed" in text and "Learnt in fold Sheets have two sides." in text
 
 
