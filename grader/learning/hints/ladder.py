@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from grader.learning.hints.types import SECTIONS, Hints, Rung
@@ -72,7 +72,8 @@ def parse_hints(text: str, place: str) -> Hints:
             raise CourseError(f"{at}: '{heading[:_SHOWN]}' has no text")
         rung = _RUNG.fullmatch(heading)
         if rung is None:
-            sections[_field(heading, sections, at)] = "\n\n---\n\n".join(parts)
+            _expect_section(heading, sections, at)
+            sections[heading] = "\n\n---\n\n".join(parts)
         elif sections:
             raise CourseError(
                 f"{at}: hint {rung[1][:_SHOWN]} comes after the sections: move it before them"
@@ -86,7 +87,7 @@ def parse_hints(text: str, place: str) -> Hints:
             rungs.append(_rung(rung[2], parts, f"{at}: hint {rung[1]}"))
     if len(rungs) < FEWEST_RUNGS:
         raise CourseError(f"{place}: has {len(rungs)} hints: write at least {FEWEST_RUNGS}")
-    return Hints(title, tuple(rungs), **sections)
+    return Hints(title, tuple(rungs), sections)
 
 
 def _rung(heading: str, parts: list[str], what: str) -> Rung:
@@ -100,20 +101,18 @@ def _rung(heading: str, parts: list[str], what: str) -> Rung:
     return Rung(heading, *parts)
 
 
-def _field(heading: str, sections: dict[str, str], at: str) -> str:
-    names = list(SECTIONS)
+def _expect_section(heading: str, before: Collection[str], at: str) -> None:
+    """Raise CourseError unless a section may follow those `before` it."""
     if heading not in SECTIONS:
         raise CourseError(
             f"{at}: '{heading[:_SHOWN]}' is neither a hint ('1. A question') nor one of: "
-            f"{', '.join(names)}"
+            f"{', '.join(SECTIONS)}"
         )
-    field = SECTIONS[heading]
-    if field in sections:
+    if heading in before:
         raise CourseError(f"{at}: '{heading}' appears twice")
-    later = [name for name in names[names.index(heading) + 1 :] if SECTIONS[name] in sections]
+    later = [name for name in SECTIONS[SECTIONS.index(heading) + 1 :] if name in before]
     if later:
         raise CourseError(f"{at}: '{heading}' belongs before '{later[0]}'")
-    return field
 
 
 def _blocks(text: str, place: str) -> Iterator[tuple[int, str, list[str]]]:

@@ -66,7 +66,7 @@ def ladder(page: Page, hints: Hints) -> Iterator[Text]:
 @screen
 def aftermath(page: Page, hints: Hints) -> Iterator[Text]:
     """What a learner reads after passing: what was learnt, why, and what to read next."""
-    for heading, text in hints.sections:
+    for heading, text in hints.sections.items():
         yield from page.sentence(heading, "bold")
         yield from page.markdown(text, MARGIN)
         yield Text()

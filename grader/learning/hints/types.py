@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
-# What may follow the last rung, in this order, and the field of Hints that it fills.
-SECTIONS = {"Learnt": "learnt", "Why it is written this way": "why", "Read next": "read_next"}
+LEARNT = "Learnt"
+SECTIONS = (LEARNT, "Why it is written this way", "Read next")  # may follow the last rung
 
 
 class Part(Enum):
@@ -40,16 +41,13 @@ class Rung:
 
 @dataclass(frozen=True)
 class Hints:
-    """A stage's hints. Learners read `learnt`, `why` and `read_next` after passing; may be ""."""
+    """A stage's hints. `sections` holds by heading what learners read after passing."""
 
     title: str
     rungs: tuple[Rung, ...]
-    learnt: str = ""
-    why: str = ""
-    read_next: str = ""
+    sections: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def sections(self) -> list[tuple[str, str]]:
-        """What learners read after passing, each with its heading."""
-        found = ((heading, getattr(self, name)) for heading, name in SECTIONS.items())
-        return [(heading, text) for heading, text in found if text]
+    def learnt(self) -> str:
+        """What was learnt in the stage; may be ""."""
+        return self.sections.get(LEARNT, "")

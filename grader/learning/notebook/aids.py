@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.learning.hints.types import Hints
+from grader.learning.hints.types import LEARNT, Hints
 from grader.learning.pictures.heatmap_html import heatmap_html
 from grader.learning.pictures.types import TracedHeatmap
 from grader.show.html import details_html, inline_html, markdown_html
@@ -52,5 +52,5 @@ def _rungs(hints: Hints, first: int, last: int, opening: str) -> str:
 def _aftermath(hints: Hints) -> str:
     """What was learnt; the reader can open the rest."""
     opened = f"<p><strong>Learnt</strong></p>{markdown_html(hints.learnt)}" if hints.learnt else ""
-    rest = (pair for pair in hints.sections if pair[1] != hints.learnt)
+    rest = (pair for pair in hints.sections.items() if pair[0] != LEARNT)
     return opened + "".join(details_html(head, markdown_html(text)) for head, text in rest)

@@ -16,9 +16,11 @@ EVIL = '<script>alert(1)</script><img src=x onerror="f()">\x1b[31m\u202e&amp;'
 HINTS = Hints(
     "Folding",
     tuple(Rung(f"Step {n}", f"Do `step` {n}.\n\n    code {n}") for n in range(1, 6)),
-    learnt="Sheets have **two** sides.",
-    why="It is short.",
-    read_next="A book.",
+    {
+        "Learnt": "Sheets have **two** sides.",
+        "Why it is written this way": "It is short.",
+        "Read next": "A book.",
+    },
 )
 DIAGNOSIS = Diagnosis("upside_down", "You fold it upside down.", 3)
 

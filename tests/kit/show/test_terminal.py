@@ -321,9 +321,11 @@ HINTS = Hints(
         Rung("Compare", "Is `a` as wide as `b`?", "It is twice as wide."),
         Rung("Nearly", "The line is `a = b`."),
     ),
-    learnt="A fold halves what it folds.",
-    why="Folding once is enough, so `fold` is called once.",
-    read_next='Lang 1988, "The Complete Book of Origami", section 1.',
+    {
+        "Learnt": "A fold halves what it folds.",
+        "Why it is written this way": "Folding once is enough, so `fold` is called once.",
+        "Read next": 'Lang 1988, "The Complete Book of Origami", section 1.',
+    },
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from grader.learning.hints.ladder import parse_hints, read_hints
-from grader.learning.hints.types import Part, Rung
+from grader.learning.hints.types import SECTIONS, Part, Rung
 from grader.types.errors import CourseError
 from tests.kit.support.birds import course_of
 from tests.kit.support.checkout import COURSE
@@ -22,12 +22,13 @@ def test_reads_everything() -> None:
     assert hints.title == "Fold"
     assert hints.rungs[1] == Rung("Question 2?", "Answer 2.")
     assert len(hints.rungs) == 4
-    assert (hints.learnt, hints.why, hints.read_next) == ("Halves.", "So.", "A book.")
+    assert dict(zip(SECTIONS, ("Halves.", "So.", "A book."), strict=True)) == hints.sections
+    assert hints.learnt == "Halves."
 
 
 def test_the_sections_may_be_missing() -> None:
     hints = parse_hints(f"# Fold\n{RUNGS}", "fold.md")
-    assert (len(hints.rungs), hints.learnt, hints.why, hints.read_next) == (4, "", "", "")
+    assert (len(hints.rungs), hints.learnt, hints.sections) == (4, "", {})
 
 
 def test_a_line_divides_a_hint_into_a_question_and_its_answer() -> None:
@@ -117,6 +118,4 @@ def test_the_hints_of_this_course(slug: str) -> None:
     questions = [rung.text for rung in hints.rungs if rung.answer]
     assert len(questions) >= 3
     assert hints.rungs[-1].answer == "" or slug == "flash"
-    assert hints.learnt
-    assert hints.why
-    assert hints.read_next
+    assert tuple(hints.sections) == SECTIONS

@@ -23,7 +23,7 @@ def report(status: Status) -> Report:
     return Report("Birds", "this notebook", "cpu", stage.score, 4.0, 0.0, (stage,), ("seed 7",))
 
 
-HINTS = {"fold": Hints("Folding", (), learnt="Sheets have two sides.")}
+HINTS = {"fold": Hints("Folding", (), {"Learnt": "Sheets have two sides."})}
 
 
 def test_a_verdict_tells_the_failure_and_nothing_that_was_learnt() -> None:

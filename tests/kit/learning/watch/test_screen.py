@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from grader.learning.hints.turn import Turn
-from grader.learning.hints.types import Hints, Part, Rung
+from grader.learning.hints.types import SECTIONS, Hints, Part, Rung
 from grader.learning.pictures.types import Axis, Block, Rows, Trace, TracedStep
 from grader.learning.watch.screen import news, watch_screen
 from grader.learning.watch.state import (
@@ -135,7 +135,9 @@ SITUATIONS = {
     "changed": replace(FAILING, progress=CHANGED),
     "changed_list": replace(FAILING, progress=CHANGED).showing(Standing()),
     "keys": FAILING.showing(KeysShown()),
-    "why": FAILING.showing(NotesShown(replace(HINTS, learnt="Halves.", why="It is short."))),
+    "why": FAILING.showing(
+        NotesShown(replace(HINTS, sections={SECTIONS[0]: "Halves.", SECTIONS[1]: "It is short."}))
+    ),
     "trace": FAILING.showing(TraceShown("this text", *TRACES)),
     "trace_is_run": FAILING.showing(TraceShown()),
     "diff": FAILING.showing(DiffShown("fold.py", "a\nb\n", "a\nc\n")),
