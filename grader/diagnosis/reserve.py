@@ -2,7 +2,7 @@
 
 NOT_EVERY_CHECK = " (This does not explain every check that fails.)"
 PERHAPS_NOT_EVERY_CHECK = " (This may not explain every check that fails.)"
-NOT_EVERYTHING = " (This does not fit everything that your code does.)"
+NOT_EVERYTHING = " (In some edge cases your code does something else.)"
 
 
 def unreserved(text: str) -> str:

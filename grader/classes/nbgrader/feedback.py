@@ -120,12 +120,12 @@ def comment(stage: StageResult) -> str:
     reasons = {c.message for c in failed if c.message.strip()}
     is_one = len(lost) == len(stage.checks) and len(failed) > 1 and len(reasons) == 1
     if is_one:
-        reason = "; ".join(filter(str.strip, reasons.pop().split("\n")))
+        reason = "; ".join(line for line in reasons.pop().split("\n") if line.strip(" ^"))
         lines = [f"{points} All {ran} failed for one reason: {_words(reason)[:_LETTERS]}"]
     else:
         lines = [f"{points} {len(failed)} of {ran} failed:", ""]
         for one in lost:
-            why = "" if one in failed else ", skipped: no points until others pass"
+            why = "" if one in failed else ", skipped: no points until the other checks pass"
             cost = one.max_score - one.score
             points = f" (-{amount(cost)}{why})" if cost > 0 else ""
             lines.append(f"- {_words(one.title)}{points}")

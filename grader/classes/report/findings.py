@@ -41,7 +41,7 @@ def findings(
             of=tally.stages[one.stage].known if one.stage in tally.stages else 0,
             hint=one.hint,
             hint_heading=heading(hints, one.stage, one.hint),
-            example=without(one.students[0], "a student", one.example),
+            example=without(one.students[0], "student", one.example),
         )
     yield from _rows(tally, "check", tally.checks, hints)
     for (slug, name), title in tally.passed.items():

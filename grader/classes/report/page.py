@@ -140,7 +140,7 @@ def _summary(tally: Tally, assignment: Assignment, skipped: int) -> Iterator[str
         )
     if tally.late.students:
         number = count(tally.late.students, "submission")
-        costs = " The penalty is taken off each student's points, not here."
+        costs = " The penalty counts in each student's points, but not in the figures here."
         costs = costs if assignment.late else ""
         yield f'<p><a href="#notes">{number} came late.</a>{costs}</p>\n'
     for listed, words in (
@@ -322,9 +322,9 @@ def _unexplained(
         for one in failures:
             names = [name for name in one.students[:NAMED] if name in tally.links]
             shared = _shared(tally, [tally.links[name] for name in names], len(one.students))
-            place, example = one.place, without(one.students[0], "a student", one.example)
+            place, example = one.place, without(one.students[0], "student", one.example)
             if anonymous:
-                place = without(one.students[0], "a student", place)
+                place = without(one.students[0], "student", place)
             title, hint = titles.get(one.stage, one.stage), numbered(hints, one.stage, one.hint)
             yield _feedback_row(one.says, title, shared, place, example, hint)
 

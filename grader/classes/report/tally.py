@@ -166,7 +166,7 @@ def _count(tally: Tally, person: Person, stage: StageResult, total: float) -> No
         counts.failed += 1
         reason = first_reason(stage)
         if reason is not None:
-            example = without(person.entry.student, "a student", reason.example)
+            example = without(person.entry.student, "student", reason.example)
             named = reason.check.diagnosis is not None
             named |= reason.key.startswith(("timeout", UNLOADED))
             words = reason.says if named else f"This check fails: {reason.says}"
@@ -179,7 +179,7 @@ def _count(tally: Tally, person: Person, stage: StageResult, total: float) -> No
                 tally.checks.setdefault((stage.slug, check.id), new).add(person, total)
             diagnosis = check.diagnosis if check.outcome is Outcome.FAILED else None
             if diagnosis is not None and diagnosis.kind is Kind.NAME:
-                example = without(person.entry.student, "a student", check.message)
+                example = without(person.entry.student, "student", check.message)
                 new = Held(stage, diagnosis.text, example=example, hint=diagnosis.hint)
                 key = stage.slug, diagnosis.id
                 found[key] = tally.misconceptions.setdefault(key, new)

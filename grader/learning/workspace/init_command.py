@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from grader.command.output import console, short_path
-from grader.learning.workspace.scaffold import make_workspace
+from grader.learning.workspace.scaffold import has_lost_its_memory, make_workspace
 from grader.read.course_file import FILE_NAME
 from grader.read.workspace import (
     course_of,
@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
     root = args.folder or nearest_root(Path.cwd())
     if root is None:
-        root = Path(locate_course(args.course).name)
+        here, course = Path.cwd(), locate_course(args.course)
+        root = here if has_lost_its_memory(here, course) else Path(course.name)
     root = root.resolve()
     if (root / FILE_NAME).is_file():
         raise KitError(

@@ -55,7 +55,7 @@ def make_workspace(root: Path, course: Course, python: str | None) -> Made:
     texts = folder_files(course, python)
     stubs = {f"exercises/{s.file_name}": (s, began_from(workspace, s)) for s in course.stages}
     texts.update((name, stub) for name, (_, stub) in stubs.items())
-    was_there = is_workspace(root) or _has_lost_its_memory(root, texts)
+    was_there = is_workspace(root) or has_lost_its_memory(root, course)
     if not was_there:
         _refuse_to_replace(root, texts)
         _refuse_to_mix(root, texts)
@@ -71,13 +71,22 @@ def make_workspace(root: Path, course: Course, python: str | None) -> Made:
     return Made(missing, was_there)
 
 
+def has_lost_its_memory(root: Path, course: Course) -> bool:
+    """Whether it was a workspace, such as one cloned with git, which leaves .grade/ behind."""
+    try:
+        work = read_work(root / _SETTINGS)
+    except KitError:
+        return False
+    return work is not None and text_of(work) == _settings(course)
+
+
 def folder_files(course: Course, python: str | None) -> dict[str, str]:
     """The texts of all files except the stubs, by path in the folder."""
     interpreter = {} if python is None else {"python.defaultInterpreterPath": python}
     settings = {**interpreter, "python.analysis.extraPaths": ["./exercises"]}
     return {
         "README.md": _readme(course),
-        _SETTINGS: filled(__package__, "templates/checkers.toml", name=course.name),
+        _SETTINGS: _settings(course),
         ".gitignore": resource(__package__, "templates/gitignore"),
         ".vscode/settings.json": _json(settings),
         ".vscode/tasks.json": _json(_editor_tasks(python)),
@@ -121,13 +130,8 @@ def _entries(folder: Path) -> list[Path]:
         raise KitError(f"{folder}: cannot be read: {error.strerror}") from None
 
 
-def _has_lost_its_memory(root: Path, texts: Mapping[str, str]) -> bool:
-    """Whether it was a workspace, such as one cloned with git, which leaves .grade/ behind."""
-    try:
-        work = read_work(root / _SETTINGS)
-    except KitError:
-        return False
-    return work is not None and text_of(work) == texts[_SETTINGS]
+def _settings(course: Course) -> str:
+    return filled(__package__, "templates/checkers.toml", name=course.name)
 
 
 def _readme(course: Course) -> str:

@@ -174,8 +174,8 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
             "0 of 4 points. All 2 checks failed for one reason: No &lt;b>fold&lt;/b>; here",
         ),
         (
-            stage(Status.FAILED, *[check(Outcome.FAILED, message="No file")] * 2, NOT_RUN),
-            "0 of 4 points. All 2 checks failed for one reason: No file",
+            stage(Status.FAILED, *[check(Outcome.FAILED, message="No file\n x(\n ^")] * 2, NOT_RUN),
+            "0 of 4 points. All 2 checks failed for one reason: No file; x(",
         ),
         (
             stage(
@@ -184,7 +184,10 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
                 PASSED,
                 NOT_RUN,
             ),
-            "(-2)\n- It folds (-2, skipped: no points until others pass)\n\nNo end (it loops)",
+            (
+                "(-2)\n- It folds (-2, skipped: no points until the other checks pass)\n\n"
+                "No end (it loops)"
+            ),
         ),
     ],
 )

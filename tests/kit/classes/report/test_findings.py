@@ -23,7 +23,7 @@ def test_a_row_for_each_misconception_other_failure_and_check_without_names() ->
     known, other, *_ = rows
     assert (known["hint"], known["hint_heading"]) == (3, "Which way is up?")
     assert known["example"] == "it tears"
-    assert (other["hint_heading"], other["example"]) == ("How often?", "a student got 3")
+    assert (other["hint_heading"], other["example"]) == ("How often?", "student got 3")
 
 
 def test_rows_on_what_moved_since_an_assignment_before() -> None:

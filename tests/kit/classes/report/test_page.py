@@ -290,7 +290,7 @@ def test_other_failures_are_listed_with_the_place_in_one_answer() -> None:
     said = part(read(*CLASS, unexplained=[found]), "unexplained")
     assert "It can bend Fold a sheet 2 cas , bob cas/fold.py, line 3" in said
     hidden = read(*CLASS, unexplained=[found], anonymous=True)
-    assert "a student/fold.py, line 3" in part(hidden, "unexplained")
+    assert "student/fold.py, line 3" in part(hidden, "unexplained")
     assert "cas" not in hidden.text
     assert EVIL not in hidden.html
 
@@ -340,7 +340,7 @@ def test_a_students_page_has_all_that_defends_the_points() -> None:
 def test_a_skipped_check_that_gives_no_points_is_among_the_notes() -> None:
     torn = stage(FOLD, Status.FAILED, BAD, check("glow", Outcome.SKIPPED, "only in the dark"))
     said = part(read(entry("ann", torn)), "s1")
-    assert "0 of 10" in said and "no points until others pass: only in the dark" in said
+    assert "0 of 10" in said and "no points until the other checks pass: only in the dark" in said
 
 
 def test_what_could_not_be_graded_says_why() -> None:
@@ -454,7 +454,7 @@ def test_a_misconception_has_an_example_without_a_name_and_its_hint() -> None:
     torn = stage(FOLD, Status.FAILED, check("hold", Outcome.FAILED, "bob.py tears <it>", named))
     hints = {"fold": ["Look at the paper", "Which side is `up`?"]}
     said = part(read(entry("bob", torn), hints=hints), "misconceptions")
-    assert "a student.py tears &lt;it&gt;" in said and "bob.py" not in said
+    assert "student.py tears &lt;it&gt;" in said and "bob.py" not in said
     assert re.search(r"2\. Which side is\s+up", said)
 
 

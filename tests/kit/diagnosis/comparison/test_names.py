@@ -419,7 +419,7 @@ def test_the_words_are_as_strong_as_the_evidence() -> None:
         x = x_of(2, 3).double()
         assert torch.allclose(submission.share(x, 2), x / 2)
 
-    words = "You: multiplies. (This does not fit everything that your code does.)"
+    words = "You: multiplies. (In some edge cases your code does something else.)"
     assert said(another_edge, CHECKS) == {"one.values": words, "one.gradient": words}
     words = "You: divides_by_zero. (This may not explain every check that fails.)"
     assert said(another_dtype, CHECKS | {"double": [in_double]}) == {"one.zero": words}

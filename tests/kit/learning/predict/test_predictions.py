@@ -574,7 +574,7 @@ def a_mask_of_numbers() -> Worked:
     return solution("flash_attention")(q, k, v, mask).item()
 
 
-@answers("flash", 4, "scores 0 and 0", "score log 4", "with the largest score\ntaken off, is 2")
+@answers("flash", 4, "scores 0 and 0", "score log 4", "of the exponentials is 2", "is subtracted")
 def running_sum() -> Worked:
     first, second = [0.0, 0.0], [math.log(4)]
     assert sum(math.exp(score - max(first)) for score in first) == 2
@@ -643,7 +643,7 @@ def learnt_numbers() -> Worked:
     return sum(p.numel() for p in solution("CausalSelfAttention")(4, 6, 8, 2).parameters())
 
 
-@answers("causal_self_attention", 3, "context_size = 8", "5 tokens", "allowed")
+@answers("causal_self_attention", 3, "context_size = 8", "5 tokens", "allow")
 def allowed_in_part_of_the_mask() -> Worked:
     return solution("causal_mask")(8)[..., :5, :5].sum().item()
 

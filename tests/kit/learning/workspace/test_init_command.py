@@ -87,6 +87,15 @@ def test_a_workspace_keeps_its_course(birds: Path, here: Path, init: Typed) -> N
     assert (mine / "README.md").read_text("utf-8").startswith("# Paper birds\n")
 
 
+def test_a_copy_without_its_hidden_files_is_still_the_workspace(
+    birds: Path, here: Path, init: Typed
+) -> None:
+    init(".", "--course", str(birds))
+    shutil.rmtree(here / ".grade")
+    assert init("--course", str(birds)).startswith("This folder is already a workspace.")
+    assert not (here / "paper-birds").exists()
+
+
 def test_a_spoilt_mark_is_written_anew(
     birds: Path, init: Typed, refused: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
