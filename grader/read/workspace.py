@@ -254,18 +254,15 @@ def _mark(root: Path) -> Path:
 def course_of(root: Path) -> Course:
     """The course that a workspace's mark names. Raises KitError."""
     mark, data = _mark(root), read_table(_mark(root))
-    course, name = data.get("course"), _name_in_mark(root)
     if has_spoilt_mark(root):
         raise KitError(f"{mark}: is damaged: `grade init` in {root} rewrites it")
     if data.get("schema") != SCHEMA:
         raise KitError(f"{mark}: another version of the kit wrote it: update the kit")
-    if course is not None:
-        found = _course_at(Path(course))
+    if data["course"] is not None:
+        found = _course_at(Path(data["course"]))
         refuse_other_course(root, found)
         return found
-    if name is None:
-        return own_course()
-    installed = _installed_courses()
+    name, installed = data["name"], _installed_courses()
     if name not in installed:
         raise KitError(
             f"{root} is a workspace of the course '{name}', which is not installed: activate its "
@@ -277,10 +274,11 @@ def course_of(root: Path) -> Course:
 def has_spoilt_mark(root: Path) -> bool:
     """Whether the mark of a workspace cannot be read, so that it may be rewritten."""
     data = read_table(_mark(root))
-    return not data or not isinstance(data.get("course"), (str, type(None)))
+    has_course = isinstance(data.get("course", 0), (str, type(None)))
+    return not has_course or not isinstance(data.get("name"), str)
 
 
 def _name_in_mark(root: Path) -> str | None:
-    """The name of the course in a mark; older versions of the kit wrote none."""
+    """The name of the course in a mark; None if there is none."""
     name = read_table(_mark(root)).get("name")
     return name if isinstance(name, str) else None

@@ -37,10 +37,10 @@ class Update(Enum):
     """What the update did to a learner's file."""
 
     NONE = "up to date"
-    ADDED = "new file"
-    RENEWED = "replaced a file that was still a stub"
-    MERGED = "merged the course's changes into the learner's work"
-    LEFT = "could not merge: wrote the new stub beside it"
+    ADDED = "new"
+    RENEWED = "replaced by the new stub"
+    MERGED = "the course's changes are merged into your work"
+    LEFT = "unchanged"  # the new stub is beside it
 
 
 @dataclass(frozen=True)

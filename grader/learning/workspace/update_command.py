@@ -79,19 +79,14 @@ def _gone(file: Path, known: StageProgress) -> str:
 
 
 def _described(workspace: Workspace, result: Updated) -> list[str]:
+    if result.update is Update.NONE:
+        return []
     name = Path(short_path(workspace.exercises)) / result.stage.file_name  # it may be a link
-    kept = "" if result.copy is None else f" The old one is in {short_path(result.copy)}."
-    if result.update is Update.ADDED:
-        return [f"{name}: new."]
-    if result.update is Update.RENEWED:
-        return [f"{name}: replaced by the new stub.{kept}"]
-    if result.update is Update.MERGED:
-        return [f"{name}: the course's changes are merged into your work.{kept}"]
-    if result.update is Update.LEFT and result.beside is not None:
-        why = result.why.removeprefix(f"{workspace.file(result.stage)}: ")
-        why = why or "you and the course have changed the same lines"
-        beside = f"The new version is {short_path(result.beside)};"
-        compare = f"`grade diff {result.stage.slug}` compares the two."
-        return [f"{name}: unchanged ({why}). {beside} {compare}"]
-
-    return []
+    said = f"{name}: {result.update.value}"
+    if result.beside is None:
+        kept = "" if result.copy is None else f" The old one is in {short_path(result.copy)}."
+        return [f"{said}.{kept}"]
+    why = result.why.removeprefix(f"{workspace.file(result.stage)}: ")
+    why = why or "you and the course have changed the same lines"
+    beside = f"The new version is {short_path(result.beside)};"
+    return [f"{said} ({why}). {beside} `grade diff {result.stage.slug}` compares the two."]

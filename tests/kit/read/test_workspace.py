@@ -182,29 +182,15 @@ def test_outside_a_workspace_one_of_several_courses_must_be_named(
     assert own_course() == first, "a faulty one is not in the way"
 
 
-def test_a_workspace_of_an_older_kit_has_the_only_course(
-    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    birds = install(site, "birds")
-    mark_workspace(tmp_path, birds)
-    mark = tmp_path / ".grade" / "workspace.json"
-    mark.write_text('{"schema": 1, "course": null}', encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    assert locate_course(None) == birds
-    install(site, "boats")
-    with pytest.raises(KitError, match=r"2 courses are installed"):
-        locate_workspace(None)
-    assert locate_workspace(Path("birds")).course == birds
-
-
 @pytest.mark.parametrize(
     ("mark", "match"),
     [
         ("{", "is damaged: `grade init` in"),
         ("[]", "is damaged"),
         ('{"schema": 1, "course": 3}', "is damaged"),
-        ('{"schema": 2, "course": null}', "another version of the kit wrote it"),
-        ('{"schema": 1, "course": "/nowhere"}', "/nowhere: is not a course"),
+        ('{"schema": 1, "course": null}', "is damaged"),
+        ('{"schema": 2, "course": null, "name": "a"}', "another version of the kit wrote it"),
+        ('{"schema": 1, "course": "/nowhere", "name": "a"}', "/nowhere: is not a course"),
     ],
 )
 def test_a_mark_that_does_not_help(mine: Path, mark: str, match: str) -> None:
@@ -276,9 +262,11 @@ def test_a_changed_stage_is_left_behind_if_it_has_passed_once(mine: Path, course
 @pytest.mark.parametrize(
     ("mark", "spoilt"),
     [
-        ('{"schema": 1, "course": null}', False),
-        ('{"schema": 9, "course": "/x"}', False),
-        ('{"schema": 1, "course": 3}', True),
+        ('{"schema": 1, "course": null, "name": "a"}', False),
+        ('{"schema": 9, "course": "/x", "name": "a"}', False),
+        ('{"schema": 1, "course": 3, "name": "a"}', True),
+        ('{"schema": 1, "course": null}', True),
+        ('{"schema": 1, "name": "a"}', True),
         ("{", True),
         ("[]", True),
         ("{}", True),

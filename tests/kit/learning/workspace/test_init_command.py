@@ -110,7 +110,7 @@ def test_a_spoilt_mark_is_written_anew(
         "course": str(birds),
         "name": "paper-birds",
     }
-    mark.write_text('{"schema": 2, "course": null}', encoding="utf-8")
+    mark.write_text('{"schema": 2, "course": null, "name": "a"}', encoding="utf-8")
     assert "another version of the kit wrote it" in refused("init")
 
 
