@@ -7,8 +7,8 @@ import textwrap
 
 from grader.learning.certificate.screen import Certificate, result, way
 from grader.learning.pictures.drawing import Figure, draw_curves, draw_panel, literal
-from grader.learning.pictures.types import TracedCurves
 from grader.show.screen import amount
+from grader.tracing import Curves
 
 _SIZE = (11.7, 8.3)  # inches: A4
 _INK, _QUIET = "#222222", "#666666"
@@ -43,7 +43,7 @@ def certificate_figure(certificate: Certificate, *, with_way: bool) -> Figure:
         y -= _LINE
         write(0.06, y, line, 9)
     write(0.06, 0.05, "Issued by the course's grader on the learner's own machine.", 8, _QUIET)
-    curves = [part for part in shown.parts if isinstance(part, TracedCurves)]
+    curves = [part for part in shown.parts if isinstance(part, Curves)]
     if curves:
         draw_curves(drawn.add_axes((0.56, 0.56, 0.38, 0.30)), curves[0])
     if shown.heatmap is not None:

@@ -11,9 +11,10 @@ from rich.text import Text
 from grader.learning.pictures.curves import curves_lines
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import stop_screen
-from grader.learning.pictures.types import Trace, TracedCurves, TracedHeatmap
+from grader.learning.pictures.types import Trace, TracedHeatmap
 from grader.show.scoreboard import standing, unjudged
 from grader.show.screen import GAP, MARGIN, Page, amount, count, framed
+from grader.tracing import Curves
 from grader.types.course import Stage, core_of
 from grader.types.progress import NOTEBOOK, StageProgress
 
@@ -51,7 +52,7 @@ def certificate_screen(
     for part in certificate.shown.parts:
         if isinstance(part, TracedHeatmap):
             yield from list(heatmap_screen(part).draw(page))[:-1]
-        elif isinstance(part, TracedCurves):
+        elif isinstance(part, Curves):
             yield Text()
             yield from curves_lines(page, part)
         elif isinstance(part, str):

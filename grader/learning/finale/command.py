@@ -13,10 +13,11 @@ from grader.command.output import console, stage_bar
 from grader.learning.finale.programs import Program, all_programs
 from grader.learning.pictures.files import write_picture
 from grader.learning.pictures.trace_command import chosen_submission
-from grader.learning.pictures.types import TracedCurves, TracedHeatmap
+from grader.learning.pictures.types import TracedHeatmap
 from grader.read.progress import recall_present
 from grader.read.workspace import locate_workspace
 from grader.run.stopping import first_interrupt
+from grader.tracing import Curves
 from grader.types.errors import KitError, close_to, writing
 from grader.types.report import Status
 
@@ -135,7 +136,7 @@ def _trained(
             _write(args.out / f"{last.name}-heatmap.svg", last.heatmap)
 
 
-def _write(file: Path, picture: TracedHeatmap | TracedCurves) -> None:
+def _write(file: Path, picture: TracedHeatmap | Curves) -> None:
     """Write a picture. Raises KitError."""
     with writing(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)

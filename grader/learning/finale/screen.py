@@ -12,8 +12,8 @@ from grader.learning.finale.training import Moment, Run
 from grader.learning.pictures.curves import curves_lines
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.numbers import short
-from grader.learning.pictures.types import Curve, TracedCurves
 from grader.show.screen import COMMAND, MARGIN, Page, count, framed, screen
+from grader.tracing import Curves
 
 _SAMPLE_LINES = 12
 _FIRST = 10  # the first place of the curves, in steps, or soon after
@@ -112,7 +112,7 @@ def trouble(page: Page, slug: str, message: str, *, offers: bool) -> Iterator[Te
         yield Text()
 
 
-def loss_curves(runs: Sequence[Run]) -> TracedCurves:
+def loss_curves(runs: Sequence[Run]) -> Curves:
     """The losses of some runs of one program, each place the mean since the one before."""
     program = runs[0].program
     steps = min(len(run.losses) for run in runs)
@@ -120,20 +120,17 @@ def loss_curves(runs: Sequence[Run]) -> TracedCurves:
     while places[0] > _FIRST * _APART:
         places.insert(0, round(places[0] / _APART))
 
-    def curve(run: Run) -> Curve:
+    def means(run: Run) -> list[float]:
         pieces = zip([0, *places], places, strict=False)
-        means = [sum(run.losses[a:b]) / (b - a) for a, b in pieces]
-        return Curve(f"without {run.without}" if run.without else "yours", tuple(means))
+        return [sum(run.losses[a:b]) / (b - a) for a, b in pieces]
 
-    return TracedCurves(
+    return Curves(
         title=f"Loss: {program.title}",
-        x=tuple(map(float, places)),
-        curves=tuple(map(curve, runs)),
-        guides=tuple(
-            Curve(name, (number,) * len(places))
-            for name, number in runs[0].guides.items()
-            if number > 0
-        ),
+        x=places,
+        curves={f"without {r.without}" if r.without else "yours": means(r) for r in runs},
+        guides={
+            name: [number] * len(places) for name, number in runs[0].guides.items() if number > 0
+        },
         x_axis="steps",
         y_axis="loss",
     )

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from grader.learning.pictures.numbers import short
-from grader.learning.pictures.types import Curve, TracedCurves
 from grader.show.screen import MARGIN, UNICODE, Page
+from grader.tracing import Curves
 
 # The marks of curves, the sign where points of several fall into one cell, and a guide's dot.
 _SIGNS, _ASCII_SIGNS = ("●▲■◆", "◎", "·"), ("ox*+", "@", ".")
@@ -20,7 +20,7 @@ _LABELLED = 5  # lines of the plot between two numbers at its side
 _LONGEST_NAME = 16
 
 
-def curves_lines(page: Page, curves: TracedCurves) -> Iterator[Text]:
+def curves_lines(page: Page, curves: Curves) -> Iterator[Text]:
     """The lines of a plot; for a screen reader, its numbers one by one."""
     yield from page.sentence(page.word(curves.title), "bold")
     if page.plain:
@@ -30,29 +30,29 @@ def curves_lines(page: Page, curves: TracedCurves) -> Iterator[Text]:
     yield from _Plot(page, curves).lines()
 
 
-def facts(curves: TracedCurves) -> Iterator[str]:
+def facts(curves: Curves) -> Iterator[str]:
     """Every number in words; a level guide once."""
-    for curve in (*curves.curves, *curves.guides):
-        if curve in curves.guides and len(set(curve.numbers)) == 1:
-            yield f"{curve.name}: {short(curve.numbers[0])} {curves.y_axis} throughout"
+    for name, numbers in (*curves.curves.items(), *curves.guides.items()):
+        if numbers == curves.guides.get(name) and len(set(numbers)) == 1:
+            yield f"{name}: {short(numbers[0])} {curves.y_axis} throughout"
             continue
-        for place, number in zip(curves.x, curve.numbers, strict=True):
-            yield f"{curve.name}, {curves.x_axis} {place:g}: {short(number)} {curves.y_axis}"
+        for place, number in zip(curves.x, numbers, strict=True):
+            yield f"{name}, {curves.x_axis} {place:g}: {short(number)} {curves.y_axis}"
 
 
 class _Plot:
     """The layout of a plot on the page."""
 
-    def __init__(self, page: Page, curves: TracedCurves) -> None:
+    def __init__(self, page: Page, curves: Curves) -> None:
         self._page = page
         self._curves = curves
         signs = _SIGNS if page.glyphs is UNICODE else _ASCII_SIGNS
         marks, self._shared, self._dot = signs
         self._marked = list(zip(itertools.cycle(marks), curves.curves))
-        every = [number for curve in (*curves.curves, *curves.guides) for number in curve.numbers]
+        every = (*curves.curves.values(), *curves.guides.values())
         self._x = _Scale(curves.x)
-        self._y = _Scale(every)
-        self._names = [page.word(guide.name, _LONGEST_NAME) for guide in curves.guides]
+        self._y = _Scale([number for numbers in every for number in numbers])
+        self._names = [page.word(name, _LONGEST_NAME) for name in curves.guides]
         numbers = [short(self._y.number(row / (_HEIGHT - 1))) for row in range(_HEIGHT)]
         self._side = max(map(len, numbers)) + 1
         taken = MARGIN + self._side + 2 + max(map(cell_len, self._names), default=0) + 1
@@ -70,7 +70,7 @@ class _Plot:
                 line.append(sign, "dim" if sign == self._dot else "cyan")
             yield line.append(f" {ends[row]}" if row in ends else "", "dim")
         yield Text(" " * (MARGIN + self._side + 1)).append(self._places(), "dim")
-        words = [f"{mark} {curve.name}" for mark, curve in self._marked]
+        words = [f"{mark} {name}" for mark, name in self._marked]
         if any(self._shared in row for row in cells):
             words.append(f"{self._shared} {'both' if len(words) == 2 else 'several'}")
         legend, across = "   ".join(words), f"across: {self._curves.x_axis}"
@@ -80,22 +80,22 @@ class _Plot:
 
     def _cells(self) -> list[list[str]]:
         cells = [[" "] * self._width for _ in range(_HEIGHT)]
-        for guide in self._curves.guides:
+        for guide in self._curves.guides.values():
             for column in range(self._width):
                 row = self._row(self._between(guide, column / (self._width - 1)))
                 cells[row][column] = self._dot
-        for mark, curve in self._marked:
-            for place, number in zip(self._curves.x, curve.numbers, strict=True):
+        for mark, name in self._marked:
+            for place, number in zip(self._curves.x, self._curves.curves[name], strict=True):
                 row, column = self._row(self._y.share(number)), self._column(place)
                 is_free = cells[row][column] in (" ", self._dot, mark)
                 cells[row][column] = mark if is_free else self._shared
         return cells
 
-    def _between(self, guide: Curve, share: float) -> float:
+    def _between(self, guide: Sequence[float], share: float) -> float:
         """A guide's height at a share of the width, by a straight line between two places."""
         import numpy
 
-        pairs = zip(self._curves.x, guide.numbers, strict=True)
+        pairs = zip(self._curves.x, guide, strict=True)
         points = sorted((self._x.share(place), self._y.share(number)) for place, number in pairs)
         places, heights = zip(*points, strict=True)
         return float(numpy.interp(share, places, heights))
@@ -103,8 +103,8 @@ class _Plot:
     def _ends(self) -> dict[int, str]:
         """The name of each guide, at the row where it ends or at the nearest free row."""
         ends: dict[int, str] = {}
-        for guide, name in zip(self._curves.guides, self._names, strict=True):
-            row = self._row(self._y.share(guide.numbers[-1]))
+        for guide, name in zip(self._curves.guides.values(), self._names, strict=True):
+            row = self._row(self._y.share(guide[-1]))
             free = [other for other in range(_HEIGHT) if other not in ends]
             if free:
                 ends[min(free, key=lambda other: abs(other - row))] = name

@@ -18,10 +18,10 @@ from grader.learning.pictures.types import (
     Number,
     Rows,
     Trace,
-    TracedCurves,
     TracedHeatmap,
     TracedStep,
 )
+from grader.tracing import Curves
 from grader.types.errors import KitError
 from grader.types.text import safe
 
@@ -111,32 +111,32 @@ def draw_panel(plot: Any, heatmap: TracedHeatmap, panel: tuple[str, Rows]) -> An
     return image
 
 
-def curves_figure(curves: TracedCurves) -> Figure:
+def curves_figure(curves: Curves) -> Figure:
     """The curves as joined points, the guides as thin lines, on two logarithmic scales."""
     drawn = Figure(figsize=(6.4, 4.8), layout="constrained")
     draw_curves(drawn.subplots(), curves)
     return drawn
 
 
-def draw_curves(plot: Any, curves: TracedCurves) -> None:
+def draw_curves(plot: Any, curves: Curves) -> None:
     """Draw the curves on these axes."""
     plot.set_title(literal(curves.title))
     plot.set_xscale("log")
     plot.set_yscale("log")
-    marks = zip(curves.curves, itertools.cycle(_MARKS), itertools.cycle(_INKS), strict=False)
-    for curve, mark, ink in marks:
-        plot.plot(curves.x, curve.numbers, marker=mark, color=ink, label=literal(curve.name))
-    for guide in curves.guides:
-        plot.plot(curves.x, guide.numbers, ls=":", color="black", zorder=3)  # above the curves
-        end = (curves.x[-1], guide.numbers[-1])
+    marks = zip(itertools.cycle(_MARKS), itertools.cycle(_INKS), strict=False)
+    for (name, numbers), (mark, ink) in zip(curves.curves.items(), marks, strict=False):
+        plot.plot(curves.x, numbers, marker=mark, color=ink, label=literal(name))
+    for name, numbers in curves.guides.items():
+        plot.plot(curves.x, numbers, ls=":", color="black", zorder=3)  # above the curves
+        end = (curves.x[-1], numbers[-1])
         offset, across, down = (4, 0), "left", "center"
-        if len(guide.name) > _LEVEL:  # beside the line it would stick out of the frame
+        if len(name) > _LEVEL:  # beside the line it would stick out of the frame
             offset, across, down = (0, 3), "right", "bottom"
-        name = literal(guide.name)
-        plot.annotate(name, end, offset, textcoords="offset points", ha=across, va=down)
+        shown = literal(name)
+        plot.annotate(shown, end, offset, textcoords="offset points", ha=across, va=down)
     plot.set_xticks(curves.x, [f"{place:g}" for place in curves.x])
-    numbers = [number for curve in (*curves.curves, *curves.guides) for number in curve.numbers]
-    if max(numbers) < _DECADES * min(numbers):  # there may be no power of ten to write a number at
+    every = (*curves.curves.values(), *curves.guides.values())
+    if max(map(max, every)) < _DECADES * min(map(min, every)):  # perhaps without a power of ten
         plot.yaxis.set_major_locator(MaxNLocator(6))
     plot.minorticks_off()
     plot.margins(x=0.08)  # room for the names of the guides

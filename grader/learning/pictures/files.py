@@ -8,8 +8,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.learning.pictures.types import TracedCurves, TracedHeatmap
+from grader.learning.pictures.types import TracedHeatmap
 from grader.read.files import write_whole
+from grader.tracing import Curves
 from grader.types.errors import writing
 from grader.types.text import safe
 
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 KINDS = ("png", "svg")
 
 
-def write_picture(picture: TracedHeatmap | TracedCurves, file: Path) -> None:
+def write_picture(picture: TracedHeatmap | Curves, file: Path) -> None:
     """Write a picture in the format of the file's suffix. Raises KitError."""
     from grader.learning.pictures.curves import facts
     from grader.learning.pictures.drawing import curves_figure, figure
     from grader.learning.pictures.heatmap import description
 
-    if isinstance(picture, TracedCurves):
+    if isinstance(picture, Curves):
         words = " ".join(f"{fact}." for fact in facts(picture))
         write_figure(curves_figure(picture), file, picture.title, words)
     else:

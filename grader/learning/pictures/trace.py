@@ -17,11 +17,11 @@ from grader.learning.pictures.types import (
     Block,
     Number,
     Trace,
-    TracedCurves,
     TracedHeatmap,
     TracedStep,
 )
 from grader.show.screen import MARGIN, Page, count, screen
+from grader.tracing import Curves
 from grader.types.text import what_it_did
 
 _BODY = MARGIN + 2
@@ -67,7 +67,7 @@ def trace_screen(
         elif isinstance(part, TracedHeatmap):
             command = "grade heatmap" if offers else "%heatmap"
             yield from page.offer("As a picture:", f"{command} {trace.slug}")
-        elif isinstance(part, TracedCurves):
+        elif isinstance(part, Curves):
             yield from curves_lines(page, part)
         else:
             yield from page.sentence(page.inline(part))

@@ -5,19 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from grader.learning.pictures.types import (
     Axis,
     Block,
-    Curve,
     Number,
     Rows,
     Stop,
     Trace,
-    TracedCurves,
     TracedHeatmap,
     TracedStep,
 )
@@ -101,7 +99,7 @@ class ExampleRun:
 
     def trace(self, function: TraceFunction) -> Trace:
         """Run the example and collect what it yields. Raises CourseError if the file is wrong."""
-        parts: list[TracedStep | TracedHeatmap | TracedCurves | str] = []
+        parts: list[TracedStep | TracedHeatmap | Curves | str] = []
         stop = None
         try:
             for part in function(_Submission(self._functions.find)):
@@ -121,7 +119,7 @@ class ExampleRun:
             printed = self._functions.close()
         return Trace(self._stage.slug, self._stage.title, tuple(parts), stop, printed)
 
-    def _traced(self, part: Any) -> TracedStep | TracedHeatmap | TracedCurves | str:
+    def _traced(self, part: Any) -> TracedStep | TracedHeatmap | Curves | str:
         if isinstance(part, str):
             return part
         if isinstance(part, Step):
@@ -217,22 +215,22 @@ def traced_heatmap(part: Heatmap) -> TracedHeatmap:
     )
 
 
-def _curves(part: Curves) -> TracedCurves:
-    def curve(name: str, numbers: Sequence[float]) -> Curve:
+def _curves(part: Curves) -> Curves:
+    """The curves with plain numbers. Raises NoPictureError for one that cannot be drawn."""
+
+    def plain(name: str, numbers: Sequence[float]) -> list[float]:
         if len(numbers) != len(part.x) or not all(number > 0 for number in numbers):
             shown = ", ".join(str(number)[:20] for number in numbers)
             raise NoPictureError(
                 f"The curve '{name}' needs {len(part.x)} numbers above 0, but these are {shown}."
             )
-        return Curve(name, tuple(float(number) for number in numbers))
+        return [float(number) for number in numbers]
 
-    return TracedCurves(
-        title=part.title,
-        x=tuple(float(number) for number in part.x),
-        curves=tuple(curve(name, numbers) for name, numbers in part.curves.items()),
-        guides=tuple(curve(name, numbers) for name, numbers in part.guides.items()),
-        x_axis=part.x_axis,
-        y_axis=part.y_axis,
+    return replace(
+        part,
+        x=[float(number) for number in part.x],
+        curves={name: plain(name, numbers) for name, numbers in part.curves.items()},
+        guides={name: plain(name, numbers) for name, numbers in part.guides.items()},
     )
 
 

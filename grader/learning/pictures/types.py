@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grader.tracing import Curves
+
 Number = bool | int | float
 Rows = tuple[tuple[Number, ...], ...]
 
@@ -59,26 +61,6 @@ class TracedHeatmap:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A number for each place."""
-
-    name: str
-    numbers: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class TracedCurves:
-    """Curves over the places `x`, on two logarithmic scales; `guides` are for comparison."""
-
-    title: str
-    x: tuple[float, ...]
-    curves: tuple[Curve, ...]
-    guides: tuple[Curve, ...]
-    x_axis: str
-    y_axis: str
-
-
-@dataclass(frozen=True)
 class Stop:
     """Why a trace ended early: the function that failed, its stage, and the message."""
 
@@ -97,7 +79,7 @@ class Trace:
 
     slug: str
     title: str
-    parts: tuple[TracedStep | TracedHeatmap | TracedCurves | str, ...]
+    parts: tuple[TracedStep | TracedHeatmap | Curves | str, ...]
     stop: Stop | None = None
     printed: str = ""
 
@@ -108,9 +90,9 @@ class Trace:
         return next(found, None)
 
     @property
-    def picture(self) -> TracedHeatmap | TracedCurves | None:
+    def picture(self) -> TracedHeatmap | Curves | None:
         """The last picture of either kind."""
-        kinds = TracedHeatmap, TracedCurves
+        kinds = TracedHeatmap, Curves
         return next((part for part in reversed(self.parts) if isinstance(part, kinds)), None)
 
     @property

@@ -3,21 +3,22 @@
 from typing import Any
 
 from grader.learning.pictures.trace import trace_screen
-from grader.learning.pictures.types import Curve, Trace, TracedCurves
+from grader.learning.pictures.types import Trace
 from grader.show.screen import PlainConsole
+from grader.tracing import Curves
 from tests.kit.support.drawn import draw
 
-CURVES = TracedCurves(
+CURVES = Curves(
     "Growth",
     (1.0, 10.0, 100.0),
-    (Curve("square", (1.0, 100.0, 10_000.0)), Curve("flat", (1.0, 1.0, 1.0))),
-    (Curve("n", (1.0, 10.0, 100.0)),),
+    {"square": (1.0, 100.0, 10_000.0), "flat": (1.0, 1.0, 1.0)},
     "days",
     "bytes",
+    {"n": (1.0, 10.0, 100.0)},
 )
 
 
-def lines_of(shown: TracedCurves, **how: Any) -> list[str]:
+def lines_of(shown: Curves, **how: Any) -> list[str]:
     """The lines that a console draws of them."""
     return draw(trace_screen(Trace("growth", "Growth", (shown,))), **how).splitlines()
 
@@ -54,13 +55,13 @@ def test_in_ascii_and_where_it_is_narrow() -> None:
 
 
 def test_names_of_guides_never_lie_on_each_other() -> None:
-    same = tuple(Curve(name, (1.0, 10.0, 100.0)) for name in ("one", "two", "three"))
-    lines = lines_of(TracedCurves("G", CURVES.x, CURVES.curves, same, "n", "b"))
+    same = dict.fromkeys(("one", "two", "three"), (1.0, 10.0, 100.0))
+    lines = lines_of(Curves("G", CURVES.x, CURVES.curves, "n", "b", same))
     assert sum(line.endswith((" one", " two", " three")) for line in lines) == 3
 
 
 def test_one_place_and_one_number_are_drawn_too() -> None:
-    one = TracedCurves("G", (5.0,), (Curve("one", (3.0,)),), (Curve("guide", (3.0,)),), "n", "b")
+    one = Curves("G", (5.0,), {"one": (3.0,)}, "n", "b", {"guide": (3.0,)})
     assert any("●" in line for line in lines_of(one))
 
 
@@ -73,13 +74,13 @@ def test_plain_it_is_read_out() -> None:
 
 
 def test_plain_a_level_guide_is_said_once() -> None:
-    level = TracedCurves("G", CURVES.x, CURVES.curves, (Curve("least", (2.0,) * 3),), "n", "b")
+    level = Curves("G", CURVES.x, CURVES.curves, "n", "b", {"least": (2.0,) * 3})
     lines = lines_of(level, kind=PlainConsole)
     assert [line for line in lines if "least" in line] == ["  least: 2 b throughout"]
 
 
 def test_the_last_place_is_always_named() -> None:
     places = tuple(map(float, range(100, 130)))
-    many = TracedCurves("G", places, (Curve("one", places),), (), "n", "b")
+    many = Curves("G", places, {"one": places}, "n", "b")
     shown = lines_of(many)[-3].split()
     assert shown[0] == "100" and shown[-1] == "129" and len(shown) > 5

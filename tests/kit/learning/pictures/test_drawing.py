@@ -5,7 +5,8 @@ import io
 from matplotlib.text import Text
 
 from grader.learning.pictures.drawing import curves_figure, figure
-from grader.learning.pictures.types import Curve, Rows, TracedCurves, TracedHeatmap
+from grader.learning.pictures.types import Rows, TracedHeatmap
+from grader.tracing import Curves
 from tests.kit.support.checkout import run_python
 
 SHARES: Rows = ((1.0, 0.0), (0.25, 0.75))
@@ -43,10 +44,8 @@ def test_a_dollar_is_a_dollar_and_what_is_no_number_is_left_white() -> None:
 
 
 def test_curves_have_their_names_and_their_scales() -> None:
-    curves = TracedCurves(
-        *("Growth $x", (1.0, 10.0), (Curve("own", (2.0, 200.0)), Curve("other", (2.0, 20.0)))),
-        *((Curve("n", (1.0, 10.0)),), "n", "bytes"),
-    )
+    own = {"own": (2.0, 200.0), "other": (2.0, 20.0)}
+    curves = Curves("Growth $x", (1.0, 10.0), own, "n", "bytes", {"n": (1.0, 10.0)})
     drawn = curves_figure(curves)
     plot = drawn.axes[0]
     assert (plot.get_xscale(), plot.get_yscale()) == ("log", "log")
@@ -59,8 +58,8 @@ def test_curves_have_their_names_and_their_scales() -> None:
 
 
 def test_a_narrow_range_has_numbers_too_and_a_long_name_stays_in_the_frame() -> None:
-    loss, least = Curve("own", (3.4, 1.5)), Curve("least possible", (1.4, 1.4))
-    drawn = curves_figure(TracedCurves("Loss", (1.0, 10.0), (loss,), (least,), "steps", "loss"))
+    loss, least = {"own": (3.4, 1.5)}, {"least possible": (1.4, 1.4)}
+    drawn = curves_figure(Curves("Loss", (1.0, 10.0), loss, "steps", "loss", least))
     drawn.savefig(io.BytesIO(), format="svg")
     [plot] = drawn.axes
     low, high = plot.get_ylim()

@@ -15,11 +15,12 @@ from grader.learning.pictures.compare import compare as compare_traces
 from grader.learning.pictures.heatmap import heatmap_screen
 from grader.learning.pictures.trace import trace_screen
 from grader.learning.pictures.tracer import trace
-from grader.learning.pictures.types import Curve, Trace, TracedCurves, TracedHeatmap, TracedStep
+from grader.learning.pictures.types import Trace, TracedHeatmap, TracedStep
 from grader.read.course_file import read_course
 from grader.read.submission import read_submission
 from grader.run.solutions import solution_files
 from grader.run.workers import Interpreter
+from grader.tracing import Curves
 from grader.types.course import Course
 from grader.types.errors import CourseError
 from grader.types.submission import Submission
@@ -372,8 +373,8 @@ def test_curves_of_the_learners_numbers(author: Callable[[str], Trace]) -> None:
         "guides={'n': [1, 2]})"
     )
     curves = found.picture
-    assert isinstance(curves, TracedCurves)
-    assert curves.curves == (Curve("own", (2.0, 2.0)),) and curves.guides[0].name == "n"
+    assert isinstance(curves, Curves)
+    assert curves.curves == {"own": [2.0, 2.0]} and [*curves.guides] == ["n"]
     assert found.heatmap is None
     assert "● own   across: n" in draw(trace_screen(found))
 
