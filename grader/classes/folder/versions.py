@@ -57,13 +57,9 @@ def _stage(course: Course, stage: Stage) -> str:
         parts.append(repr(sorted(described.items())).encode())
         parts += _read([each.solution_file, each.check_file, each.misconceptions_file])
     parts += _read(shared_files(stage.misconceptions_file))
-    parts += _read(_shared(stage.check_file.parent))
+    beside = stage.check_file.parent.glob("*.py")  # which checks may import
+    parts += _read(sorted(path for path in beside if not path.name.startswith("test_")))
     return digest_of(parts)
-
-
-def _shared(folder: Path) -> list[Path]:
-    """The modules beside the checks that checks may import."""
-    return sorted(path for path in folder.glob("*.py") if not path.name.startswith("test_"))
 
 
 def _read(files: Iterable[Path]) -> Iterator[bytes]:
