@@ -370,7 +370,7 @@ number of sizes provided \((\d+)\) must be greater or equal to .* tensor \((\d+)
     np.dot sums over other axes: matmul and @ take one matrix for each batch and head
 ^batch[12] must be a 3D tensor
     bmm takes tensors of three axes only; matmul and @ take any number of them
-^(?:self|mat2) must be a matrix|^vector \+ matrix @ vector|^1D tensors expected
+^(?:mm: )?(?:self|mat2) must be a matrix|^vector \+ matrix @ vector|^1D tensors expected
     mm takes two matrices, mv a matrix and a vector, dot two vectors; matmul and @ take a matrix for
     each batch and head
 ^t\(\) expects a tensor with
