@@ -116,7 +116,7 @@ class Session:
 
     def cell_begins(self, info: Any) -> None:
         """IPython calls this before a cell runs."""
-        if _GRADING not in self._shell.user_ns:  # %reset takes it away
+        if _GRADING not in self._shell.user_ns:  # %reset removes it
             self._shell.push({_GRADING: self.grade_here}, interactive=False)
         if info.store_history:
             self._source, self._is_left_out = info.raw_cell, False
@@ -160,7 +160,7 @@ class Session:
                 self._shell.run_cell(cell, store_history=False)
 
     def _compiled(self, cell: str) -> CodeType | None:
-        """The cell's code; None if it is not valid Python, which the verdict has told."""
+        """The cell's code; None if it is not valid Python, as the verdict has said."""
         text = self._shell.transform_cell(cell)
         with suppress(SyntaxError):
             code: CodeType = compile(text, "cell", "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -314,7 +314,7 @@ def _run(words: Sequence[str], folder: str) -> list[str]:
     def read() -> None:
         with process, process.stdout as stream:  # type: ignore[union-attr]
             for line in stream:
-                lines.put(line.replace(f"grade {words[0]}", f"%{words[0]}"))  # as one types it here
+                lines.put(line.replace(f"grade {words[0]}", f"%{words[0]}"))  # as it is typed here
         lines.put(None)
 
     threading.Thread(target=read, daemon=True).start()
@@ -346,8 +346,8 @@ class Helper:
         self._why = ""
         self.is_ready = False
         self.has_ended = False
-        # From the folder that holds this very package: a file of the learner's that is called
-        # like a library must not stand before it.
+        # Run in the folder that holds this package, so that a learner's file that is named like a
+        # library cannot hide the library.
         package = Path(__file__).resolve().parent
         command = [sys.executable, "-m", package.name, "serve", "--folder", folder]
         try:

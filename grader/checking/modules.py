@@ -28,8 +28,8 @@ _TOO_MUCH = (
     "layers, nn.Parameter and buffers count here; a plain attribute does not, such as "
     "self.scale = 0.5"
 )
-_STANDARD_ERRORS = 8  # a start may be off by this many, so chance alone fails no answer
-_ENOUGH = 150  # pairs that should differ: of so many, chance alone never leaves less than half
+_STANDARD_ERRORS = 8  # starting values may be off by this many: chance alone fails no answer
+_ENOUGH = 150  # pairs expected to differ: of this many, more than half do, whatever the draw
 
 
 def linear_shapes(layers: Shapes, bias: bool = True) -> dict[str, tuple[int, ...]]:
@@ -77,7 +77,7 @@ def with_state(module: Module, state: Mapping[str, Tensor], *, evaluate: bool = 
         found = named_parameters(module)
         layers = {name.rpartition(".")[0] for name in state}
         lazy = [n for n in missing if n not in found and n.rpartition(".")[0] in layers]
-        some = next(iter(state.values()))  # which of them is never looked at
+        some = next(iter(state.values()))  # any tensor will do
         expect_parameters({**dict.fromkeys(lazy, some), **state}, wanted)
     device = next(iter(state.values())).device
     if device.type != "cpu":
@@ -97,8 +97,8 @@ def named_parameters(module: Module) -> dict[str, Tensor]:
 def trained_parameters(module: Module, state: Mapping[str, Any]) -> dict[str, Tensor]:
     """The parameters of these names. Expects these shapes, and that all can learn.
 
-    Pass the state that the module was given, and its values are expected too: a module that shows
-    others, such as zeros, would choose what a check compares its answers with.
+    If you pass the state that the module was given, its values are expected too: a module that
+    shows other values, such as zeros, would choose what a check compares its answers with.
     """
     found = named_parameters(module)
     shapes = {name: getattr(each, "shape", each) for name, each in state.items()}
@@ -161,7 +161,7 @@ def expect_start(weight: Tensor, spread: float, name: str) -> None:
     error = weight.numel() ** -0.5
     got, room = weight.std().item(), _STANDARD_ERRORS * 0.71 * error
     if not is_between(got / spread, 1 - room, 1 + room):
-        own = (3 * weight.shape[1]) ** -0.5  # of a layer nn.Linear that is left as it was made
+        own = (3 * weight.shape[1]) ** -0.5  # the spread that nn.Linear itself starts with
         is_own = is_between(got / own, 1 - room, 1 + room)
         raise contrast(
             f"{name} starts with the wrong spread",
@@ -258,7 +258,7 @@ def expect_dropped(
 
 
 def expect_new_draws(first: Tensor, second: Tensor, when: str = "") -> None:
-    """Expect two calls in training mode, both as `when` says, not to drop the same numbers."""
+    """Expect that two calls in training mode, both as `when` says, drop different numbers."""
     import torch
 
     if torch.equal(first, second):

@@ -1,4 +1,4 @@
-"""Reads past a large notebook's outputs and pictures, which no verdict needs, in little memory."""
+"""Leaves out a large notebook's outputs and pictures, which no verdict needs, in little memory."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _COLON = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
 
 
 class TooMuchError(Exception):
-    """What is left is too large, or has far too many pieces."""
+    """What is left is too large, or the text has far too many quotes and brackets."""
 
 
 def without_outputs(chunks: Iterable[bytes], cap: int) -> bytes:
-    """The JSON text in these pieces with nothing in the brackets of each of the keys.
+    """The JSON text in these pieces, with the brackets after each of the keys emptied.
 
-    In text that is not JSON nothing is certain but the limits. Raises TooMuchError if more than
-    `cap` bytes are left.
+    Text that is not JSON may lose other parts, but the limits hold. Raises TooMuchError if more
+    than `cap` bytes are left.
     """
     reader = _Reader(cap)
-    held = b""  # a "\\" whose next sign is in the next piece
+    held = b""  # a "\\" whose next character is in the next piece
     for chunk in chunks:
         data = held + chunk
         is_cut = (len(data) - len(data.rstrip(b"\\"))) % 2
@@ -32,7 +32,7 @@ def without_outputs(chunks: Iterable[bytes], cap: int) -> bytes:
 
 
 class _Reader:
-    """Keeps what is read, except for what is between the brackets behind a key."""
+    """Keeps what it reads, except what is between the brackets after a key."""
 
     def __init__(self, cap: int) -> None:
         self.kept = bytearray()
@@ -40,9 +40,9 @@ class _Reader:
         self._signs = 0
         self._length = 0  # of the pieces before this one
         self._in_text = False
-        self._opened = 0  # where the last text begins in all pieces
-        self._key_end: int | None = None  # where it ends in `kept` if it is a key
-        self._depth = 0  # of brackets that are left out
+        self._opened = 0  # where the last string begins, counted over all pieces
+        self._key_end: int | None = None  # where that string ends in `kept`, if it is a key
+        self._depth = 0  # of the brackets that it leaves out
 
     def read(self, data: bytes) -> None:
         """Read the next piece, which cuts no escape in two."""

@@ -1,4 +1,4 @@
-"""Several processes that share one kind of work, each forked from a process that is warm already.
+"""Shares one kind of work among processes forked from this one, which has loaded all it needs.
 
 They run our own trusted code, so they exchange pickles; what a submission's process sends is never
 unpickled.
@@ -71,7 +71,7 @@ class SharedSeconds:
 def uninterrupted() -> Iterator[None]:
     """Delay Ctrl-C until the block ends.
 
-    Python would drop one that comes while it forks: what runs after a fork cannot raise.
+    Python would drop a Ctrl-C that comes during a fork: what it runs after a fork cannot raise.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -101,9 +101,9 @@ def in_lanes(
     """Each job with its result, or with the exception that ended it, in the order of finishing.
 
     `prepare` is called in this process before each of the `count` processes is forked; what it
-    returns does the jobs. A process that ends early is replaced, and its job ends as LaneLost; so
-    is one that has done `most` jobs. A process has `farewell` seconds to end by itself. Only one
-    thread may be running here: no other thread survives a fork.
+    returns does the jobs. A process that ends early is replaced, and the result of its job is
+    LaneLost. A process that has done `most` jobs is replaced, too. Each has `farewell` seconds to
+    end by itself. Only one thread may be running here: no other thread survives a fork.
     """
     left = iter(jobs)
     lanes: dict[Connection, _Lane[Job]] = {}
@@ -185,7 +185,7 @@ class _Lane(Generic[Job]):
 def _serve(
     connection: Connection, others: Sequence[Connection], do: Callable[[Any], object]
 ) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets the Ctrl-C, and ends this one
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # If the parent is killed, this process must not wait for the end of its job.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

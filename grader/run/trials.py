@@ -22,9 +22,9 @@ class Trial:
     """How the learner's tests judged one implementation.
 
     `outcomes` holds for each test its name and "passed", "failed", "errored", "skipped" or, for a
-    stub, "unwritten". `ended` says why not all tests ran, `said` is the message of the first test
-    that failed and where, or else about one that returned a value, and `made` is how often the
-    fixture was called.
+    stub, "unwritten". `ended` says why not all tests ran. `said` is the message of the first test
+    that failed, with the place; if none failed, a message about one that returned a value. `made`
+    is how often the fixture was called.
     """
 
     outcomes: Outcomes = ()
@@ -80,7 +80,7 @@ def _told(error: dict[str, Any]) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """The text on one line of at most `width` characters; then hidden ones are escaped."""
+    """The text on one line, cut to `width` characters, with invisible characters escaped."""
     line = " ".join(text.split())
     return safe(line if len(line) <= width else f"{line[: width - 4]} ...")
 

@@ -389,7 +389,7 @@ class _Trials:
                 yield replace(need, overlap=Overlap(reason, self._witnesses(check, finds)))
 
     def _alone(self, need: Need) -> list[str]:
-        """What only this check finds wrong; an error in a call needs no assertion to be found."""
+        """What only this check finds wrong, without calls that raise: any check notices those."""
         return [id for id in need.only if need.check in self._outcomes[id].wrong]
 
     def _witnesses(self, check: str, finds: Iterable[str]) -> tuple[str, ...]:

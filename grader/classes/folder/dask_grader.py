@@ -26,7 +26,7 @@ from grader.read.course_file import FILE_NAME, read_course
 from grader.types.errors import KitError
 from grader.types.report import Report
 
-_IDLE_SECONDS = 600.0  # a process ends by itself after so long without a submission
+_IDLE_SECONDS = 600.0  # a process that gets no job for this long ends
 
 
 def _main() -> None:
@@ -47,7 +47,7 @@ def _main() -> None:
 
 
 def _grade_all(work: ClusterWork, folder: Path, answer: Callable[[Result], None]) -> None:
-    """Grade each job that comes, until there are no more. Raises KitError if none can be graded."""
+    """Grade each job until no more come. Raises KitError if none can be graded."""
     for name, data in work.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def _grade_all(work: ClusterWork, folder: Path, answer: Callable[[Result], None]
 
 
 def _jobs() -> Iterator[Job]:
-    """The jobs from stdin, until it is closed or none comes for long."""
+    """The jobs from stdin, until it is closed or no job comes for `_IDLE_SECONDS`."""
     with suppress(EOFError):
         is_there = True  # the first job may already be in the buffer, with the work
         while is_there:

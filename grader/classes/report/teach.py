@@ -30,7 +30,7 @@ def teach(tally: Tally, assignment: Assignment, hints: Hints, moved: Moved | Non
 
 
 def causes_of(tally: Tally, slug: str) -> list[Held]:
-    """Why students fail a stage, the most common reason first; of equals one that is explained."""
+    """Why students fail a stage: the most common reasons first, among equals the explained ones."""
     found = [(held, key) for (stage, key), held in tally.causes.items() if stage == slug]
     found.sort(key=lambda one: (-one[0].students, one[1].startswith(UNEXPLAINED)))
     return [held for held, _ in found]

@@ -22,9 +22,9 @@ from grader.run.workers import Worker
 from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
-_LOOKS = 2  # failing cases, each of another check, that a candidate must pass first
-_PATIENCE = 5.0  # times what the failing case took
-_SHORTEST = 0.3  # seconds; on a busy machine less ends the look at a right edit
+_LOOKS = 2  # failing cases of different checks that a candidate must pass first
+_PATIENCE = 5.0  # times the seconds of the failing cases
+_SHORTEST = 0.3  # seconds; less would stop a right edit on a busy machine
 _NEXT = 3  # lines, from the one where the last right value is made
 _FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
 _FAILED = (Ending.WRONG, Ending.RAISED)
@@ -33,8 +33,8 @@ _FAILED = (Ending.WRONG, Ending.RAISED)
 class Candidates(Cancellable):
     """Edited versions of one submission that fails one stage.
 
-    All first looks share one worker, so a wrong candidate can only spoil the looks after it:
-    whether the stage passes is found out in a new one. Nothing takes longer than the `budget`.
+    All first looks share one worker, where a wrong candidate can spoil the looks after it. So
+    whether the stage passes is found out in a new worker. Nothing takes longer than the `budget`.
     `near` are texts that name lines near the mistake.
     """
 
@@ -70,7 +70,7 @@ class Candidates(Cancellable):
             for fact in by_failure
             if fact.case not in looked and (fact.case.check in cause or fact.ending in FINE)
         ]
-        self._others: dict[str, list[Case]] = {}  # by check, what fails beside this cause
+        self._others: dict[str, list[Case]] = {}  # by check: cases that fail for another cause
         for fact in facts.cases:
             if fact.case.check not in cause and fact.ending in _FAILED:
                 self._others.setdefault(fact.case.check, []).append(fact.case)
@@ -90,10 +90,10 @@ class Candidates(Cancellable):
         return self._sources[source]
 
     def _passes_unedited(self) -> bool:
-        own = self._reruns.stage.file_name  # as UTF-8, which its bytes need not be
+        own = self._reruns.stage.file_name  # its text as UTF-8, whatever its bytes were
         source = own if own in self._sources else next(iter(self._sources))
         no_edit = Edit(source, (), "", "", 0, 0, 0.0)
-        # Much depends on this look, so it may take as long as all others, in a worker of its own.
+        # Much depends on this look: it gets a worker of its own, and as much time as all others.
         self._raised = None
         with closing(self._answers(no_edit, Budget(self._budget.left / 2))) as answers:
             passes = self._passes(answers, [fact.case for fact in self._first])
@@ -108,7 +108,7 @@ class Candidates(Cancellable):
     def edits(self) -> list[Edit]:
         """The edits of what the failing call reaches, likeliest first; read in a worker.
 
-        There are none if what fails first passes by itself: then it would pass with any edit.
+        There are none if the first failing cases pass without an edit: they would pass with any.
         """
         reruns = self._reruns
         if not self._sources:
@@ -116,7 +116,7 @@ class Candidates(Cancellable):
         if self._passes_unedited():
             if self._submission == reruns.submission:
                 return []
-            self._submission = reruns.submission  # it fails because of a cell that was left out
+            self._submission = reruns.submission  # a left-out cell makes it fail
             self._sources = dict(all_sources(self._submission))
             if self._passes_unedited():
                 return []
@@ -141,7 +141,7 @@ class Candidates(Cancellable):
         found = self._reader.ask(about, max(self._budget.left, 0.0))
         if found is None:
             return []
-        self._sources = dict(found["sources"])  # of a notebook without its magics
+        self._sources = dict(found["sources"])  # those of a notebook, without its magics
         return [
             Edit(source, tuple((start, end, new) for start, end, new in parts), *more)
             for source, parts, *more in found["edits"]
@@ -194,7 +194,7 @@ class Candidates(Cancellable):
         return replace(submission, cells=tuple(cells))
 
     def _passes(self, answers: WorkerAnswers, cases: Sequence[Case]) -> bool:
-        """Whether all pass; an edit that only makes a cell fail is none."""
+        """Whether all pass; False if the edit makes one more cell fail."""
         facts = self._reruns.facts(answers, cases)
         if self._raised is not None and answers.raised_at_import > self._raised:
             return False

@@ -34,7 +34,7 @@ def notebook(
     *,
     has_finale: bool = False,
 ) -> dict[str, Any]:
-    """The notebook, format 4.5; if the course `has_finale`, it ends with that.
+    """The notebook, in format 4.5; if the course `has_finale`, it ends with the finale.
 
     `stubs`, `predictions`, `figures` (PNG) and `answers` are keyed by slug; an answer replaces the
     stub's code. The ids of a stage's cells depend only on its first slug.
@@ -91,8 +91,8 @@ def notebook_file(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def cell_code(source: str, course: Course, stub: str = "") -> str:
     """A stage's file as a cell, without its docstring and without imports from other stages.
 
-    In a notebook the stages share one namespace. Of docstrings that are also in `stub`, and so in
-    the text above the cell, the first line stays. A source that is not valid Python is unchanged.
+    In a notebook the stages share one namespace. A docstring that is also in `stub`, and so in the
+    text above the cell, is cut to its first line. Source that is not valid Python is unchanged.
     """
     source = source.replace("\r\n", "\n")
     try:
@@ -136,7 +136,7 @@ class _Described:
 
 
 def _described(source: str) -> list[_Described]:
-    """All that has a docstring, in order; nothing if the source is not Python."""
+    """Every function, class and method with a docstring, in order; none if it is not Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -231,7 +231,7 @@ def markdown_cell(name: str, source: str, stage: Stage | None = None) -> dict[st
 
 
 def code_cell(name: str, source: str, stage: Stage | None = None) -> dict[str, Any]:
-    """The same, for code that has not run."""
+    """A cell of code that has not run; one that belongs to a stage says so in its metadata."""
     text = markdown_cell(name, source, stage)
     return {**text, "cell_type": "code", "execution_count": None, "outputs": []}
 

@@ -15,7 +15,7 @@ _LIGHTEST, _DARKEST = (255, 255, 255), (8, 48, 107)
 
 
 def heatmap_html(heatmap: TracedHeatmap) -> str:
-    """One table for each panel: numbers on a background whose shade follows them."""
+    """One table for each panel; the background of each number shows its size."""
     unit = ", in percent" if are_shares(heatmap) else ""
     tables = "".join(_table(heatmap, name, rows) for name, rows in heatmap.panels)
     return (

@@ -209,7 +209,7 @@ class Packer:
             layout = _layout(array) if is_tensor else {}
             self._entries.append({"dtype": dtype, "shape": shape, **layout})
             self._chunks.append(data)
-        self._size += size  # each time: whoever reads it may look at all that is named
+        self._size += size  # at each mention: the other side may read every mention
         return {tag: self._index[id(array)]}
 
 
@@ -233,7 +233,7 @@ class Unpacker:
         if not isinstance(entries, list):
             raise WireError("a frame's arrays are not a list")
         self._end = time.monotonic() + self.frame.left
-        self._named = 0  # bytes of arrays, each time that one is named
+        self._named = 0  # bytes of arrays, counted at each mention
         self.buffers = list(_buffers(entries, self.frame.data))
         self.arrays = [None] * len(entries)
 
@@ -249,7 +249,7 @@ class Unpacker:
         if not isinstance(data, dict) or depth > _DEPTH_CAP + 1:
             raise WireError("a value is not of the protocol")
         if time.monotonic() > self._end:
-            self.frame.left = 0.0  # whoever reads it again, or keeps what came of it, can tell
+            self.frame.left = 0.0  # so that others who read it, or keep its result, can tell
             raise WireError("reading it took all the time that was left to the call")
         for tag, content in data.items():
             if tag in ("tensor", "ndarray"):
@@ -346,18 +346,18 @@ _CONTAINERS: Mapping[str, Any] = {
 }
 
 
-# Objects that hold more than their attributes, whatever class of a learner's they belong to.
+# Objects of these classes, and of classes derived from them, hold more than their attributes.
 _WITH_MORE = (
     *(type, BaseException, int, float, complex, str, bytes, bytearray),
     *(tuple, list, deque, Iterator, Mapping, set, frozenset),
 )
-_OF_ARRAYS = ("dtype", "shape", "tolist")  # what has them is taken for an array
+_OF_ARRAYS = ("dtype", "shape", "tolist")  # an object with one of these would be taken for an array
 
 
 def _attributes(value: Any) -> tuple[str, dict[str, Any] | None]:
-    """The name of an object's class, and its attributes; None if there may be more to it.
+    """The name of an object's class, and its attributes; None if it may hold anything else.
 
-    Such an object is a dataclass's, or has all that it holds in its `__dict__`.
+    An object of a dataclass, or one with everything in its `__dict__`, holds nothing else.
     """
     kind = type(value)
     if isinstance(value, PlainObject):
@@ -389,7 +389,7 @@ def _is_name(text: Any) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """A key or an entry of a set; only what plain values can be is one, all else is Opaque."""
+    """The value as a key or an entry of a set: Opaque, unless plain values can be one."""
     return value if _is_key(value, _KEY_DEPTH_CAP) else Opaque(type(value).__name__)
 
 
@@ -403,7 +403,7 @@ def _is_key(value: Any, depth: int) -> bool:
 
 def _expect_quick_to_hash(keys: Sequence[Any]) -> None:
     """Raise WireError for keys that a dictionary or a set would take long to tell apart."""
-    # Nobody can choose the hashes of texts.
+    # Nobody can choose the hashes of text and bytes: Python salts them in each process.
     others = [key for key in keys if not isinstance(key, (str, bytes, Opaque))]
     if len(others) > _ITEMS_CAP:
         raise WireError("a set or a dictionary has too many entries")
@@ -484,7 +484,7 @@ def _torch() -> Any:
     """The library, if it is in use: importing it takes seconds, and no reply may cause that."""
     torch = sys.modules.get("torch")
     if torch is None:
-        raise WireError("something of torch's came where torch is not in use")
+        raise WireError("a value of torch's came, but torch is not in use")
     return torch
 
 

@@ -13,9 +13,9 @@ class Policy:
     readable: tuple[str, ...]
     """Folders and files that a worker may read; see python_environment()."""
     hidden: tuple[str, ...]
-    """Names, with * and ?, of entries of site-packages that it may not: the kit's own package."""
+    """Patterns (* and ?) of what it may not read in site-packages: the kit's own package."""
     scratch_root: str
-    """The folder below which each worker's scratch folder lies; nothing else of it is open."""
+    """The folder with each worker's scratch folder; a worker may open nothing else in it."""
     memory_bytes: int | None
     """How far the address space may grow beyond the server's when it prepares; None: no limit."""
     cpu_seconds: int

@@ -41,7 +41,7 @@ def look(about: dict[str, Any]) -> Any:
 
 
 def _sent(modules: Mapping[str, str]) -> Any:
-    """The last of the kit's own modules that came along, as they are seldom needed."""
+    """The last of the kit's own modules in a request, which holds those that are seldom needed."""
     for name, text in modules.items():
         if name not in sys.modules:
             module = sys.modules[name] = ModuleType(name)
@@ -127,8 +127,8 @@ def forbidden_calls(
 ) -> list[dict[str, Any]] | None:
     """The forbidden calls that the functions and classes `own` may reach, by name.
 
-    It returns the first call of each name, with its line. Code that only tries things out, as a
-    cell or an `if __name__ == "__main__":` does, is not reached, and a name in a comment, a string
+    It returns the first call of each name, with its line. Code that only tries things out, such
+    as a cell or `if __name__ == "__main__":`, is not reached, and a name in a comment, a string
     or an annotation is not a call. It does not enter the functions `others`, which belong to other
     stages. It misses indirect calls; the watch at run time notices those. It returns None if a
     source that has one of the names is too long.
@@ -165,7 +165,7 @@ def _names_one(text: str, names: set[str]) -> bool:
 
 
 class _Meanings:
-    """The forbidden name that a dotted name stands for: two names may mean the same object."""
+    """Finds the forbidden name that a dotted name stands for: two names may mean one object."""
 
     def __init__(self, forbidden: Sequence[str]) -> None:
         self._things = {name: _thing(name) for name in forbidden}
@@ -180,7 +180,7 @@ class _Meanings:
 
 
 def _thing(dotted: str) -> object:
-    """The object that a dotted name means in this process; nothing is imported for it."""
+    """The object that a dotted name means in this process, without importing anything."""
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
         thing: object = sys.modules.get(".".join(parts[:count]))
@@ -195,7 +195,8 @@ def _thing(dotted: str) -> object:
 class _Names:
     """What the names of a module mean, as far as its imports and aliases show.
 
-    `files` are the submission's, by the names under which they are imported.
+    `files` are the submission's, by the names under which they are imported. `imported` maps a name
+    to the full name it stands for, and `stars` holds the modules that are imported with `*`.
     """
 
     files: frozenset[str] = frozenset()

@@ -227,10 +227,10 @@ def hidden_part(stage: Stage) -> tuple[list[str], list[str]]:
 
 
 def secrets(course: Course) -> set[str]:
-    """Told without the bundle's own code: lines of solutions, misconceptions and hidden checks.
+    """The lines of solutions, misconceptions and hidden checks, found without the code under test.
 
-    Not those which the stub, the engine or the rest of a check file has too, and not a call of the
-    learner's function on variables, which a trace makes just as well, or a parameter.
+    It leaves out lines that the stub, the engine or the rest of a check file also has, calls of the
+    learner's function with variables, which a trace makes too, and parameters.
     """
     found: set[str] = set()
     public = [file.read_text(encoding="utf-8") for file in (ROOT / "grader").rglob("*.py")]
@@ -250,7 +250,7 @@ def secrets(course: Course) -> set[str]:
 
 
 def within(text: str, lines: Iterable[str], letters: int) -> set[str]:
-    """The lines that are in the text, of those that are at least so many letters long."""
+    """Those of the lines with at least so many `letters` that are in the text."""
     starts = {line[:letters] for line in lines if len(line) >= letters}
     pieces = map(slice, range(len(text)), range(letters, len(text) + letters))
     begun = starts.intersection(map(text.__getitem__, pieces))
@@ -270,7 +270,7 @@ def test_no_byte_of_the_zip_is_a_secret(bundle: Mapping[str, bytes]) -> None:
         assert within(text, hidden, 30) == set(), name
 
 
-def test_no_hidden_check_is_named_or_told_of(bundle: Mapping[str, bytes]) -> None:
+def test_no_hidden_check_is_named_or_described(bundle: Mapping[str, bytes]) -> None:
     text = b"\n".join(bundle.values()).decode("utf-8", "replace")
     # What is hidden of one stage may be visible of another.
     told = "\n".join(line for stage in COURSE.stages for line in hidden_part(stage)[1])
@@ -332,7 +332,7 @@ def test_the_same_course_gives_the_same_zip(bundle: Mapping[str, bytes]) -> None
     assert again == zipped(bundle, "copy")
 
 
-def test_every_stage_is_looked_at_for_secrets() -> None:
+def test_every_stage_is_searched_for_secrets() -> None:
     found = secret_lines(COURSE, COURSE.stages).values()
     for stage in COURSE.stages:
         for file in (stage.solution_file, stage.check_file, stage.misconceptions_file):

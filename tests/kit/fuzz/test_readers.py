@@ -1,4 +1,4 @@
-"""Nothing that a file or a worker may hold makes its reader fail in a way that it does not name.
+"""Whatever a file or a reply holds, its reader returns a value or raises one of its own errors.
 
 `corpus/` keeps every input that once did; see CONTRIBUTING.md.
 """
@@ -22,9 +22,9 @@ READERS = readers.READERS | worker.READERS
 CORPUS = Path(__file__).parent / "corpus"
 KEPT = sorted(file for file in CORPUS.rglob("*") if file.is_file())
 QUICK, LONG = 8, 150  # inputs of one reader
-ASKED_FOR = os.environ.get("FUZZ_EXAMPLES")  # so many, and others each time
+ASKED_FOR = os.environ.get("FUZZ_EXAMPLES")  # this many, and different ones each time
 CPU_SECONDS = 5.0  # of this process for one input, which takes milliseconds
-WALL_SECONDS = 60.0  # an input that takes longer has no end
+WALL_SECONDS = 60.0  # an input that takes longer counts as endless
 LONGEST_ERROR = 400_000  # characters
 MOST_MEMORY = 600 << 20  # bytes that all inputs of one reader may add to what this process takes
 
@@ -44,9 +44,9 @@ def holds(reader: Reader, data: bytes) -> None:
 
 
 def tried(name: str, examples: int, failing: Path, *, anew: bool = False) -> int:
-    """Try so many inputs, the same every time unless `anew`; how many there were.
+    """Try so many `examples`, the same every time unless `anew`; returns how many were tried.
 
-    The smallest input that fails is left in the folder `failing`.
+    The smallest input that fails is written to the folder `failing`.
     """
     count = 0
 
@@ -74,7 +74,7 @@ def tried(name: str, examples: int, failing: Path, *, anew: bool = False) -> int
 
 
 class Input(bytes):
-    """An input, of which a test's output tells only how long it is."""
+    """An input; the output of a test shows only its length."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} bytes: see the file `input` in the test's folder>"
@@ -104,7 +104,7 @@ def test_damaged_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
 
 
 def _most_memory() -> int:
-    """The most bytes that this process has taken, where a system tells them."""
+    """The most bytes that this process has taken; 0 if the system does not say."""
     if sys.platform == "win32":
         return 0
     import resource

@@ -39,13 +39,13 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left(temp: Path) -> tuple[Path, int]:
-    """The folder of a run that has ended without a farewell, and its lane, which lives on."""
+    """The folder of a run that ended without removing it, and its lane, which still runs."""
     done = run_python("-c", A_RUN, env={"TMPDIR": str(temp)}, check=True)
     path, pid = done.stdout.split()
     return Path(path), int(pid)
 
 
-def test_a_folder_stays_while_a_process_of_its_run_lives_and_goes_then(temp: Path) -> None:
+def test_a_folder_stays_until_the_last_process_of_its_run_ends(temp: Path) -> None:
     root, lane = left(temp)
     sweep()
     assert (root / "worker" / "folder").is_dir()
@@ -62,7 +62,7 @@ def test_the_folder_of_a_run_in_this_process_stays(temp: Path) -> None:
     assert os.listdir(temp) == []
 
 
-def test_what_is_no_runs_folder_stays(temp: Path) -> None:
+def test_every_other_folder_stays(temp: Path) -> None:
     for name in ("grade-mine", "grade-course-x", "mine"):
         (temp / name).mkdir()
         (temp / name / "file").touch()
@@ -85,10 +85,10 @@ def test_another_users_folder_stays(temp: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("by", ["its own run", "the next run"])
-def test_what_cannot_be_removed_is_told_and_all_else_goes(
+def test_what_cannot_be_removed_is_reported_and_the_rest_is_removed(
     temp: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, by: str
 ) -> None:
-    """As of a file that the system has made immutable, or of a folder that somebody has mounted."""
+    """Such as an immutable file, or a folder that somebody has mounted."""
     unlink = os.unlink
 
     def refuse(path: str) -> None:

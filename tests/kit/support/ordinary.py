@@ -1,6 +1,6 @@
 """Run a command as an ordinary user or in an unprivileged container.
 
-Root may look into every folder and remove everything, so its tests cannot see what others meet.
+Root may read every folder and remove every file, so its tests miss errors that others meet.
 """
 
 import os
@@ -13,12 +13,12 @@ ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 CONTAINER = (
     *("bwrap", "--unshare-all", "--uid", "1000", "--gid", "1000", "--die-with-parent"),
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-    *("--setenv", "TMPDIR", "/dev/shm"),  # the kit itself may lie in /tmp, so /tmp stays in sight
+    *("--setenv", "TMPDIR", "/dev/shm"),  # the kit may be in /tmp, so that stays visible
 )
 
 
 def runs_here(prefix: tuple[str, ...]) -> bool:
-    """Whether a command can be run behind the prefix on this system."""
+    """Whether this system can run a command with this prefix."""
     if shutil.which(prefix[0]) is None:
         return False
     return subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0

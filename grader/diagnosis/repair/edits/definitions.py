@@ -15,7 +15,7 @@ from grader.diagnosis.repair.edits.syntax import FUNCTION, is_words, own
 def of_the_signature(
     root: Any, source: Source, signatures: Mapping[str, Sequence[str]]
 ) -> Iterator[list[Change]]:
-    """The parameters in the order and with the names that are asked for, wherever they are used."""
+    """Give the parameters the order and the names of the exercise, also where they are used."""
     inner = root.body if isinstance(root, ast.ClassDef) else [root]
     for node in (each for each in inner if isinstance(each, FUNCTION)):
         name = node.name if node is root else f"{root.name}.{node.name}"

@@ -18,10 +18,10 @@ class Scope:
 
     params: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
-    names: Mapping[str, int] = field(default_factory=dict)  # and the first line that has them
-    numbers: frozenset[str] = frozenset()  # those of them that are sizes and the like
-    attributes: tuple[tuple[str, ...], ...] = ()  # of self, in groups: first what may be numbers
-    idle: tuple[str, ...] = ()  # those of them that a call makes and nothing uses
+    names: Mapping[str, int] = field(default_factory=dict)  # with the first line of each
+    numbers: frozenset[str] = frozenset()  # the names that hold sizes or other numbers
+    attributes: tuple[tuple[str, ...], ...] = ()  # groups of self's, first what may be numbers
+    idle: tuple[str, ...] = ()  # the attributes that a call makes and no method uses
 
     @property
     def own_numbers(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def of_class(node: ast.ClassDef) -> Scope:
 
 
 def _is_number(value: ast.expr, numbers: set[str]) -> bool:
-    """Whether it is a size, a tuple of sizes, or is worked out of sizes."""
+    """Whether it is a number, a tuple of numbers, or computed from numbers."""
     if isinstance(value, ast.Call):
         return called(value) in ("size", "len", "int", "sqrt", "dim")
     if isinstance(value, ast.Attribute):
@@ -72,7 +72,7 @@ def _is_number(value: ast.expr, numbers: set[str]) -> bool:
 
 
 def _attributes(node: ast.ClassDef) -> tuple[tuple[str, ...], ...]:
-    """The attributes of self in groups: what may be numbers, then what one call makes."""
+    """The attributes of self in groups: what may hold numbers, then what the same call makes."""
     groups: dict[str, dict[str, None]] = defaultdict(dict, {"": {}})
     for each in ast.walk(node):
         if not isinstance(each, ast.Assign):

@@ -1,4 +1,4 @@
-"""What counts of an upload."""
+"""Which files of an upload are graded."""
 
 from pathlib import Path
 
@@ -54,7 +54,7 @@ ELSEWHERE = "was not graded: put all files into one folder."
         ),
     ],
 )
-def test_the_folder_with_most_stages_counts_and_the_rest_is_told(
+def test_the_folder_with_most_stages_counts_and_the_notes_name_the_rest(
     names: list[str], counted: list[str], notes: list[str]
 ) -> None:
     upload = chosen({name: name.encode() for name in names}, STAGES)
@@ -74,5 +74,5 @@ def test_one_file_alone_may_hold_all() -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["a.py", "b.py"]])
-def test_where_no_file_is_a_stages_there_is_nothing(names: list[str]) -> None:
+def test_an_upload_without_a_file_of_a_stage_is_none(names: list[str]) -> None:
     assert chosen(dict.fromkeys(names, b""), STAGES) is None

@@ -1,4 +1,4 @@
-"""Of a course's changes a learner sees those since the version that they know."""
+"""A learner sees what has changed in a course since the version that they know."""
 
 from pathlib import Path
 
