@@ -13,7 +13,7 @@ from grader.authoring.suggest.behaviour import Answers, Find, How
 from grader.authoring.suggest.candidates import Candidate, candidates
 from grader.authoring.suggest.examples import examples
 from grader.authoring.suggest.inputs import partings
-from grader.authoring.suggest.types import Mistake, Suggestions
+from grader.authoring.suggest.types import Example, Mistake, Suggestions
 from grader.authoring.suggest.writing import mistake_of
 from grader.authoring.verify.runs import import_libraries
 from grader.authoring.verify.todos import is_unwritten
@@ -114,7 +114,7 @@ class _Suggesting:
             stage.slug,
             tuple(self._mistakes({mistake.id for mistake in written})),
             tuple(partings(calls, right, self._same)),
-            tuple(examples(calls, right)),
+            tuple(_missing(examples(calls, right), self._source)),
             self._tried,
             tuple(dict.fromkeys(f.case.check for f in facts.cases if f.ending not in FINE)),
         )
@@ -198,6 +198,17 @@ def _written(stage: Stage) -> tuple[Misconception, ...]:
     except OSError:
         return ()
     return read_misconceptions(stage) if is_begun else ()
+
+
+def _missing(found: Iterable[Example], source: str) -> Iterator[Example]:
+    """The examples of functions whose docstrings have none."""
+    nodes = ast.parse(source).body
+    documented = {
+        node.name
+        for node in nodes
+        if isinstance(node, _DEFINITION) and ">>>" in (ast.get_docstring(node) or "")
+    }
+    return (example for example in found if example.entry not in documented)
 
 
 def _change(candidate: Candidate) -> str:

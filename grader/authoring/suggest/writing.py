@@ -151,13 +151,12 @@ def _end_of_imports(text: str) -> int:
 
 
 def with_examples(text: str, examples: Sequence[Example]) -> str:
-    """The text of a solution with each example in its function's docstring, if that has none."""
+    """The text of a solution with each example in its function's docstring, if there is one."""
     for example in examples:
         lines = text.split("\n")
         for node in ast.parse(text).body:
             if isinstance(node, _Definition) and node.name == example.entry:
-                docstring = ast.get_docstring(node)
-                if docstring is None or ">>>" in docstring:
+                if ast.get_docstring(node) is None:
                     continue
                 last = (node.body[0].end_lineno or node.lineno) - 1
                 indent = " " * node.body[0].col_offset
