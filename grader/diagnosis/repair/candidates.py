@@ -26,6 +26,7 @@ _LOOKS = 2  # failing cases of different checks that a candidate must pass first
 _PATIENCE = 5.0  # times the seconds of the failing cases
 _SHORTEST = 0.3  # seconds; less would stop a right edit on a busy machine
 _NEXT = 3  # lines, from the one where the last right value is made
+_BEFORE = 8  # lines, to the one where the first wrong value is made: others may be other functions
 _FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
 _FAILED = (Ending.WRONG, Ending.RAISED)
 
@@ -202,13 +203,19 @@ class Candidates(Cancellable):
 
 
 def lines_near(source: str, texts: Iterable[str]) -> set[int]:
-    """The lines of a source between the first two that each text names, or after its only one."""
+    """The lines of a source between the first two that each text names, or after its only one.
+
+    Of those between two, the last.
+    """
     near: set[int] = set()
     for text in texts:
         named = re.findall(rf"(?<!\w){re.escape(source)}, line (\d+)", text)[:2]
         if named:
             first, last = int(named[0]), int(named[-1])
-            near |= {last, *range(first, last if len(named) > 1 else first + _NEXT)}
+            if len(named) > 1:
+                near |= {last, *range(max(first, last - _BEFORE), last)}
+            else:
+                near |= {*range(first, first + _NEXT)}
     return near
 
 

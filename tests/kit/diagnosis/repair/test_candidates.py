@@ -27,6 +27,7 @@ WRONG = "weights @ v + weights.mean()  #"
             {3, 4, 5, 6},
         ),
         ("It gets q right (a.py, line 9), but not k. In a.py, line 6, it is twice that", {6}),
+        ("It gets q right (a.py, line 1), but not k. In a.py, line 30", {*range(22, 31)}),
         ("In data.py, line 3, and b.py, line 4", set()),
     ],
 )
