@@ -24,6 +24,7 @@ _KEEPS_AXIS = frozenset(
     {"sum", "mean", "std", "var", "norm", "max", "min", "amax", "amin", "any", "all", "logsumexp"}
 )
 _NEEDS_AXIS = _KEEPS_AXIS | {"softmax", "log_softmax", "Softmax"}
+_JOINS = frozenset({"cat", "concat", "concatenate", "stack"})
 _WITH_PLACES = frozenset({"max", "min", "sort", "topk", "median"})  # (values, indices) for a dim
 _AFTER_A_NUMBER = frozenset({"chunk", "split", "topk", "repeat_interleave", "roll"})
 _TWINS = (
@@ -127,10 +128,11 @@ def _keepdim(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 
 def _no_axis(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`x.sum()` as `x.sum(dim=-1)`"""
+    """`x.sum()` as `x.sum(dim=-1)`, `cat([x, y])` as `cat([x, y], dim=1)`"""
     name = called(node)
-    if name in _NEEDS_AXIS and not _has_axis(node):
-        for more in ("dim=-1", "dim=-1, keepdim=True"):
+    if name in _NEEDS_AXIS | _JOINS and not _has_axis(node):
+        joins = ("dim=1", "dim=2", "dim=-1")
+        for more in joins if name in _JOINS else ("dim=-1", "dim=-1, keepdim=True"):
             yield from _more(node, source, more, "axis", f"this {name}, which names no axis")
 
 

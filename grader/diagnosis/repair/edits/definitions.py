@@ -91,6 +91,23 @@ def _decorator(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         yield Change(start, end, "", "decorator", "this decorator", source.span(decorator))
 
 
+def _self(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """In a class, `def f(x)` as `def f(self, x)`, and of a static method the other way round"""
+    if not isinstance(source.parents[node], ast.ClassDef):
+        return
+    names = [each.arg for each in node.args.args]
+    bound = [each for each in node.decorator_list if source.code(each) != "property"]
+    start = source.text.index("(", source.span(node)[0]) + 1
+    at = start - 1 - len(node.name), start - 1
+    if not bound and names[:1] != ["self"]:
+        kind, new = "this method, which does not take self", "self, " if names else "self"
+        yield Change(start, start, new, "signature", kind, at)
+    elif bound and source.code(bound[0]) == "staticmethod" and names[:1] == ["self"]:
+        end = source.span(node.args.args[1])[0] if names[1:] else start + len("self")
+        kind = "this static method, which gets no self"
+        yield Change(start, end, "", "signature", kind, at)
+
+
 def _return(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """At the end, `print(x)` and `x` as `return x`, `x = y` as `x = y; return x`"""
     last = node.body[-1]
@@ -129,6 +146,7 @@ RULES = (
     (FUNCTION, _default),
     (FUNCTION, _other_default),
     (FUNCTION, _decorator),
+    (FUNCTION, _self),
     (FUNCTION, _return),
     (ast.Raise, _exception),
 )

@@ -13,7 +13,7 @@ from grader.diagnosis.repair.edits.source import Source
 from grader.diagnosis.repair.edits.syntax import NO_TENSORS, SHAPING, called, is_method
 
 OPERATORS: Mapping[type[ast.AST], tuple[str, tuple[str, ...]]] = {
-    ast.Mult: ("*", ("/",)),
+    ast.Mult: ("*", ("/", "@")),
     ast.Div: ("/", ("*", "//")),
     ast.FloorDiv: ("//", ("/", "%")),
     ast.Mod: ("%", ("//",)),
@@ -70,6 +70,35 @@ def _operation(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         new = source.tight(node.right) + between + source.tight(node.left)
         rule = "order" if isinstance(node.op, ast.Mod) else "operands"
         yield from source.changed(node, new, rule, "the order of these operands")
+
+
+def _grouping(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x ** y / z` as `x ** (y / z)`, `f(x) - y` as `f(x - y)`"""
+    inner = node.left
+    while isinstance(inner, ast.BinOp) and isinstance(inner.op, (ast.Mult, ast.Div)):
+        inner = inner.right
+    rest = source.text[source.span(inner)[1] : source.span(node)[1]]
+    if rest.startswith(")"):
+        return
+    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow):
+        start, end = source.span(inner.right)[0], source.span(node)[1]
+        kind = "this power, which is computed before what follows it"
+        new = f"({source.text[start:end]})"
+        yield Change(start, end, new, "power", kind, source.span(inner))
+    if isinstance(node.left, ast.Call) and len(node.left.args) == 1:
+        [given] = node.left.args
+        if not isinstance(given, ast.Constant):
+            kind = "this call, which ends before the operator"
+            new = source.with_part(node.left, given, source.code(given) + rest)
+            yield from source.changed(node, new, "order", kind, node.left)
+
+
+def _stretched(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """`x < y` and `x * y` as `x[..., None] < y` and as `x < y[..., None]`"""
+    for each in (node.left, *(getattr(node, "comparators", None) or [node.right])):
+        if isinstance(each, ast.Name):
+            kind = "this operand, which lacks an axis"
+            yield from source.changed(each, f"{each.id}[..., None]", "turned", kind)
 
 
 def _comparison(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
@@ -161,6 +190,8 @@ def _other_operand(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 RULES = (
     (ast.BinOp, _operation),
+    (ast.BinOp, _grouping),
+    ((ast.BinOp, ast.Compare), _stretched),
     ((ast.BinOp, ast.Call), _other_operand),
     (ast.Compare, _comparison),
     (ast.BoolOp, _boolean),

@@ -60,6 +60,13 @@ REPAIRS = [
     ("return e('ab,ab->a', x)", "'ab,ab->a'", "return e('ab,ba->a', x)"),
     ("return e('a b, c b -> c a', x)", "'a b, c b -> c a'", "return e('ab,cb->ac', x)"),
     ("return e('abc,adc->bd', x)", "'abc,adc->bd'", "return e('bac,dac->bd', x)"),
+    ("return cat([x, y])", "cat([x, y])", "return cat([x, y], dim=2)"),
+    ("return x * y", "x * y", "return x @ y"),
+    ("return x / a ** 1 / 2", "a ** 1", "return x / a ** (1 / 2)"),
+    ("return x ** y * a", "x ** y", "return x ** (y * a)"),
+    ("return g(x) - y", "g(x)", "return g(x - y)"),
+    ("return x < y", "y", "return x < y[..., None]"),
+    ("return x * y", "x", "return x[..., None] * y"),
     ("return torch.matmul(x, y)", "y", "return torch.matmul(x, y.transpose(1, 2))"),
     ("return g(range(1, a + 1))", "range(1, a + 1)", "return g(range(a))"),
     ("return arange(a, b)", "arange(a, b)", "return arange(a, a + b)"),
@@ -290,6 +297,21 @@ def test_parameters_are_put_in_the_order_of_the_exercise(given: str, asked: str)
     source, right = (f"{line}\n    return x / y + z\n" for line in (given, asked))
     found = edits_of(source, signatures={"f": ["x", "y", "z"]})
     assert any(each.applied(source) == right for each in found)
+
+
+@pytest.mark.parametrize(
+    ("method", "right"),
+    [
+        ("def g(x):", "def g(self, x):"),
+        ("def g():", "def g(self):"),
+        ("@staticmethod\n    def g(self, x):", "@staticmethod\n    def g(x):"),
+    ],
+)
+def test_a_method_takes_self_and_a_static_one_does_not(method: str, right: str) -> None:
+    source, repaired = (f"class f:\n    {each}\n        return 1\n" for each in (method, right))
+    found = next(each for each in edits_of(source) if each.applied(source) == repaired)
+    assert source[found.start : found.end] == "g"
+    assert not any("self" in each.kind for each in edits_of(repaired))
 
 
 def test_a_parameter_without_a_default_stays_before_those_with_one() -> None:
