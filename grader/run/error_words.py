@@ -43,7 +43,7 @@ def plain_words(message: str, code: str = "", part: str = "") -> str:
             if words == "<twice>" and _LAYER.search(code):
                 text += f"; {_TO_A_LAYER}"
             if words == "<called>" and code:
-                return ""
+                return _about_self(message, code)
             if words == "<many>" and _LAYER.search(code):
                 text = _TO_A_LAYER
             if words == "<in_place>" and _PARAMETER.search(code):
@@ -98,6 +98,16 @@ def _reshaped(shape: str, size: str) -> str:
         known = math.prod(each for each in sizes if each != -1)
         return f"the tensor has {size} numbers, and {known} does not divide that"
     return f"these sizes hold {math.prod(sizes)} numbers, and the tensor has {size}"
+
+
+def _about_self(message: str, code: str) -> str:
+    """How the call of a method counts its object, if that may be why the values do not fit."""
+    found = re.match(r"(\w+)\.(\w+)\(\) (takes|missing 1 )", message)
+    if found and found[3] == "takes" and re.search(rf"\bself\.{found[2]}\(", code):
+        return f"self.{found[2]}(...) passes self, too, before the values in the parentheses"
+    if found and found[3] != "takes" and re.search(rf"\b{found[1]}\.{found[2]}\(", code):
+        return f"called on the class, {found[2]} gets no self: only its values in the parentheses"
+    return ""
 
 
 def _not_a_tensor(function: str, kind: str) -> str:
@@ -298,6 +308,8 @@ must be (?:int|tuple of ints), not float$|^slice indices must be integers|indice
     a whole number is needed here: / gives a float even for 8 / 2, and // does not
 argument '(\w+)' \(position \d+\) must be bool, not \w+$
     {0} takes True or False: is the order of the arguments right? {0}= says which one is meant
+^\w+\(\): argument '(\w+)'.* must be float, not Dropout$
+    {} takes a number, and this is a Dropout layer: its attribute p is the number
 only one element tensors can be converted|must be (?:Number|tuple of ints), not Tensor$
     <one_number>
 must be tuple of ints, ?but (?:got|found element of type) Tensor
@@ -308,6 +320,8 @@ must be tuple of ints, ?but (?:got|found element of type) Tensor
     only one size may be -1: it follows from the others
 'float' object cannot be interpreted as an integer
     <float_size>
+^(tri[lu]): input tensor must have at least 2 dimensions
+    {} cuts a triangle out of a matrix, such as torch.ones(n, n), and this tensor has fewer axes
 Dimension out of range \(expected .* \[(-\d+), (\d+)\], but got (-?\d+)\)
     <axis>
 (masked_fill|where)_? .*boolean.* but got (?:(?:mask|a tensor) with )?dtype ([\w ]+)

@@ -89,6 +89,11 @@ def message_of(code: str) -> str:
         ("nn.Linear(5, 5).transpose(1, 2)", r"the Linear layer itself.*layer\(x\)"),
         ("X @ nn.Linear(5, 5)", "the Linear layer itself"),
         ("F.dropout(X, nn.Dropout(0.1))", "the Dropout layer itself"),
+        (
+            "F.scaled_dot_product_attention(X, X, X, dropout_p=nn.Dropout(0.1))",
+            "dropout_p takes a number, .* its attribute p",
+        ),
+        ("torch.ones(3).tril()", r"tril cuts a triangle out of a matrix, such as torch.ones\(n"),
         ("torch.matmul(nn.Dropout(0.1), X)", "the Dropout layer itself"),
         ("X[torch.ones(5) == 1]", "its tensor's first axes; masked_fill broadcasts"),
         (
@@ -293,6 +298,22 @@ def test_what_people_write_by_mistake_in_plain_words(code: str, words: str) -> N
             "Linear.__init__() got an unexpected keyword argument 'use_bias'",
             "self.w_q = nn.Linear(d, d, use_bias=bias)",
             "^what is called here has no parameter use_bias: look up its parameters$",
+        ),
+        (
+            "Mha.heads() takes 2 positional arguments but 3 were given",
+            "q = self.heads(self.w_q, x)",
+            r"^self.heads\(...\) passes self, too, before the values",
+        ),
+        ("Mha.heads() takes 2 positional arguments but 3 were given", "other.heads(a, b)", "^$"),
+        (
+            "Mha.heads() missing 1 required positional argument: 'x'",
+            "q = Mha.heads(self.w_q, x)",
+            "^called on the class, heads gets no self",
+        ),
+        (
+            "Mha.heads() missing 1 required positional argument: 'x'",
+            "q = self.heads(self.w_q)",
+            "^$",
         ),
     ],
 )
