@@ -114,10 +114,7 @@ def told(error: dict[str, Any]) -> str:
     message = safe(str(error.get("message", ""))[:_MESSAGE_CAP]).strip()
     message = _OF_ENDS.get(name, _OF_CUDA.sub(r"\1", message))
     first = f"{name}: {message}" if message else name
-    last = last_frame(error)
-    text = str(last.get("text", ""))
-    begin, count = marked(last.get("caret"), text) or (0, 0)
-    plain = plain_words(message, text, text[begin : begin + count])
+    plain = in_words(error, message)
     frames = error.get("frames")
     if name == "NotImplementedError" and isinstance(frames, list) and len(frames) > 1:
         plain = ""  # an earlier stage's stub, which its own message names
@@ -131,6 +128,14 @@ def told(error: dict[str, Any]) -> str:
         fails = told({**cause, "cause": None})
         return f"{first}\n  The cell that defines or imports it fails: {fails}"
     return first + (f"\n  in words  {plain}" if plain else "") + frames_told(error)
+
+
+def in_words(error: dict[str, Any], message: str) -> str:
+    """The message of an error that a worker describes in plain words, "" if it is not known."""
+    last = last_frame(error)
+    text = str(last.get("text", ""))
+    begin, count = marked(last.get("caret"), text) or (0, 0)
+    return plain_words(message, text, text[begin : begin + count])
 
 
 def last_frame(error: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from grader.run.failures import in_words
 from grader.run.traceback_words import frames_told
 from grader.run.worker.trying import ENDED_CAP, NAME_CAP, OUTCOMES, TESTS_CAP, Outcomes, verdict
 from grader.types.text import safe
@@ -71,12 +72,14 @@ def trial_of(header: dict[str, Any]) -> Trial:
 
 
 def _told(error: dict[str, Any]) -> str:
-    """The first line of an exception's message, and the last of the learner's own frames."""
+    """The first line of an exception's message, plain words for it, and the last own frame."""
     name = _cut(str(error.get("type", "Exception")), NAME_CAP)
     message = _cut(str(error.get("message", "")).strip().partition("\n")[0], _WIDTH)
     frames = error.get("frames")
     last = {**error, "frames": frames[-1:] if isinstance(frames, list) else []}
-    return ": ".join(part for part in (name, message) if part) + frames_told(last)
+    plain = in_words(error, message)
+    first = ": ".join(part for part in (name, message) if part)
+    return first + (f"\n  in words  {plain}" if plain else "") + frames_told(last)
 
 
 def _cut(text: str, width: int) -> str:

@@ -264,6 +264,11 @@ def test_what_the_lock_refuses_is_told(interpreter: Interpreter, code: str) -> N
     assert f"    def test_legs(hatch): {code}" in said
 
 
+def test_an_error_in_a_test_comes_in_plain_words_too(interpreter: Interpreter) -> None:
+    said = tried(interpreter, "def test_legs(hatch): hatch().legs().dim()")["right"].said
+    assert "\n  in words  this is a plain int, and neither a tensor nor a layer\n" in said
+
+
 def test_a_thing_that_was_made_can_be_pickled(interpreter: Interpreter) -> None:
     again = "pickle.loads(pickle.dumps(hatch(size=4)))"
     tests = f"import pickle\ndef test_size(hatch): assert {again}.size == 4"
