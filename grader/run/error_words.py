@@ -505,8 +505,13 @@ from partially initialized module '(\w+)'
 ^name 'self' is not defined
     self is the first parameter of a method, as in def forward(self, x); outside a class there is
     none
+^name '(\w+)' is not defined\. Did you mean: 'self\.
+    {0} belongs to the object: within a method write self.{0}
 ^name '(\w+)' is not defined
     <unknown_name>
+^module 'torch\.nn' has no attribute '[a-z]
+    classes of torch.nn begin with a capital letter, as nn.Linear does; functions such as softmax
+    are in torch.nn.functional
 local variable '(\w+)' (?:where it is not associated|referenced before)
     {} has no value yet: the line that sets it comes later, or did not run
 """)

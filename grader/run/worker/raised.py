@@ -172,11 +172,14 @@ def _suggestion(error: BaseException) -> str:
                 traceback = traceback.tb_next
             if traceback is not None:
                 frame = traceback.tb_frame
+                if hasattr(frame.f_locals.get("self"), name):
+                    return f". Did you mean: 'self.{name}'?"
                 known.update(frame.f_locals, frame.f_globals, dir(builtins))
         known = {each for each in known if name.startswith("_") or not each.startswith("_")}
         if len(name) > _NAME_CAP or len(known) > _NAMES_CAP:  # it would take long
             return ""
-        close = difflib.get_close_matches(name, known - {name}, n=1, cutoff=0.7)
+        close = [each for each in known - {name} if each.lower() == name.lower()]
+        close = close or difflib.get_close_matches(name, known - {name}, n=1, cutoff=0.7)
     except BaseException:  # noqa: BLE001 - a hostile __dir__
         return ""
     return f". Did you mean: '{close[0]}'?" if close else ""

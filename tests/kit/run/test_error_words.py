@@ -280,6 +280,16 @@ def test_what_people_write_by_mistake_in_plain_words(code: str, words: str) -> N
             "^nothing here is called num_heads: .*; write self. before it if it is set in __init",
         ),
         (
+            "name 'attention' is not defined. Did you mean: 'self.attention'?",
+            "x, weights = attention(q, k, v)",
+            r"^attention belongs to the object: within a method write self\.attention$",
+        ),
+        (
+            "module 'torch.nn' has no attribute 'softmax'. Did you mean: 'Softmax'?",
+            "weights = nn.softmax(scores, -1)",
+            "^classes of torch.nn begin with a capital letter, as nn.Linear does; functions",
+        ),
+        (
             "Softmax.__init__() got multiple values for argument 'dim'",
             "return nn.Softmax(scores, dim=-1)",
             r"place of dim already; a layer takes .* nn.Softmax\(dim=-1\)\(x\)$",

@@ -237,6 +237,8 @@ def _neighbours(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """`f(x, y)` as `f(y, x)`; `x.view(a, b, c)` as `x.view(b, a, c).transpose(0, 1)` too"""
     name = called(node)
     shapes = name in SHAPING
+    before = {called(each) for each in ast.walk(node.func) if isinstance(each, ast.Call)}
+    exchanges = bool(before & {"permute", *TWO_AXES})
     args = _elements(node.args) if shapes else node.args
     if name in TWO_AXES:
         return
@@ -246,7 +248,7 @@ def _neighbours(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
             continue
         start, end, new = source.exchanged(*pair)
         yield Change(start, end, new, "arguments", kind, (start, end))
-        if shapes and len(args) > 2:
+        if shapes and len(args) > 2 and not exchanges:
             first, last = _last_name(node, source)[0], source.span(node)[1]
             turned = source.text[first:start] + new + source.text[end:last]
             turned += f".transpose({index}, {index + 1})"

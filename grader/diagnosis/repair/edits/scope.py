@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.diagnosis.repair.edits.syntax import called, is_of_self, is_size
@@ -22,6 +22,7 @@ class Scope:
     numbers: frozenset[str] = frozenset()  # the names that hold sizes or other numbers
     attributes: tuple[tuple[str, ...], ...] = ()  # groups of self's, first what may be numbers
     idle: tuple[str, ...] = ()  # the attributes that a call makes and no method uses
+    methods: tuple[str, ...] = ()  # of the class
 
     @property
     def own_numbers(self) -> tuple[str, ...]:
@@ -45,13 +46,14 @@ def of_function(node: Any, around: Scope) -> Scope:
         elif isinstance(each, ast.BinOp) and isinstance(each.op, (ast.FloorDiv, ast.Mod)):
             numbers |= {t.id for t in (each.left, each.right) if isinstance(t, ast.Name)}
     unused = tuple(each for each in params if each not in loaded and each != "self")
-    return Scope(params, unused, names, frozenset(numbers), around.attributes, around.idle)
+    return replace(around, params=params, unused=unused, names=names, numbers=frozenset(numbers))
 
 
 def of_class(node: ast.ClassDef) -> Scope:
     """The scope within a class."""
     attributes = _attributes(node)
-    return Scope(attributes=attributes, idle=_idle(node, attributes))
+    methods = tuple(each.name for each in node.body if isinstance(each, ast.FunctionDef))
+    return Scope(attributes=attributes, idle=_idle(node, attributes), methods=methods)
 
 
 def _is_number(value: ast.expr, numbers: set[str]) -> bool:

@@ -143,7 +143,8 @@ def _turned(letters: str, at: int) -> str:
 def _name(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """`x` as `self.x`, or as `y`, another name of the function"""
     parent, own = source.parents[node], f"self.{node.id}"
-    if node.id not in scope.names and own in itertools.chain(*scope.attributes):
+    is_of_object = node.id in scope.methods or own in itertools.chain(*scope.attributes)
+    if node.id not in scope.names and is_of_object:
         yield from source.changed(node, own, "unbound", "this name without self")
     if isinstance(parent, ast.Call) and parent.func is node:
         return

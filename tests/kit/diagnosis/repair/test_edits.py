@@ -239,6 +239,17 @@ def test_a_name_may_lack_self_and_an_attribute_may_be_a_parameter() -> None:
     assert "size" in {edit.parts[0][2] for edit in found if edit.rule == "attribute"}
 
 
+def test_a_method_may_lack_self() -> None:
+    source = "class f:\n    def g(self):\n        pass\n    def h(self):\n        return g(1)\n"
+    assert "self.g" in {edit.parts[0][2] for edit in edits_of(source)}
+
+
+def test_axes_that_are_exchanged_just_before_are_not_exchanged_again() -> None:
+    source = "def f(x):\n    return x.transpose(2, 3).contiguous().view(a, b, c)\n"
+    rules = {edit.rule for edit in edits_of(source)}
+    assert "axes" in rules and "shaped" not in rules
+
+
 def test_a_layer_is_never_tried_as_a_size() -> None:
     source = (
         "class f:\n"

@@ -173,6 +173,11 @@ def test_a_name_that_is_not_there_brings_the_one_that_was_meant() -> None:
     error = error_of("def f():\n    weights = 1\n    return wieghts")
     assert error["message"] == "name 'wieghts' is not defined. Did you mean: 'weights'?"
     assert "mean" not in error_of("def f():\n    return xyzzy_quux")["message"]
+    error = error_of("from torch import nn\ndef f():\n    return nn.module")
+    assert error["message"].endswith("Did you mean: 'Module'?"), "and not nn.modules"
+    of_object = "class F:\n    def g(self):\n        pass\n    def h(self):\n        g()\n"
+    error = error_of(f"{of_object}def f():\n    F().h()")
+    assert error["message"] == "name 'g' is not defined. Did you mean: 'self.g'?"
 
 
 @pytest.mark.parametrize("count, is_searched", [(9_000, True), (300_000, False)])
