@@ -83,8 +83,9 @@ class Recordings(Cancellable):
         found: dict[str, Diagnosis] = {}
         tried: dict[str, Diagnosis | None] = {}
         for check, facts in failing.items():
-            # Among axes of one size any order seems right.
-            fact = max(facts, key=lambda fact: len({size for _, size in fact.axes}))
+            # The screen shows how the first ends. Among axes of one size any order seems right.
+            alike = (fact for fact in facts if fact.ending is facts[0].ending)
+            fact = max(alike, key=lambda fact: len({size for _, size in fact.axes}))
             # One of all that end in the same exception will do.
             way = (fact.way if fact.ending is Ending.RAISED else "") or check
             if way not in tried:

@@ -36,7 +36,9 @@ TWO_DTYPES = f"scale = torch.ones(T, dtype=torch.float64)\n        {RIGHT} * sca
 def reports(interpreter: Interpreter) -> dict[str, tuple[Report, Report]]:
     sources = {name: wrong_source(STAGE.slug, name) for name in TOLD if name != "two_dtypes"}
     right = solution_files(COURSE)[STAGE.file_name].decode()
-    return graded(interpreter, STAGE, {**sources, "two_dtypes": right.replace(RIGHT, TWO_DTYPES)})
+    ours = {"two_dtypes": TWO_DTYPES, "raises": f"assert T > 2\n        {RIGHT} * 2"}
+    sources |= {name: right.replace(RIGHT, wrong) for name, wrong in ours.items()}
+    return graded(interpreter, STAGE, sources)
 
 
 def graded(
@@ -81,6 +83,14 @@ def test_the_verdict_is_the_same(reports: dict[str, tuple[Report, Report]], name
         if one.diagnosis is not None:
             assert other.diagnosis.id == one.diagnosis.id
             assert other.diagnosis.text.startswith(one.diagnosis.text)
+
+
+def test_beside_an_error_no_value_of_another_case_is_told(
+    reports: dict[str, tuple[Report, Report]],
+) -> None:
+    report = reports["raises"][1]
+    beside = [c.diagnosis for c in report.stages[0].checks if "AssertionError" in c.message]
+    assert told(report) and beside and not any(beside)
 
 
 def test_a_value_may_ask_for_more_precision_than_its_dtype(interpreter: Interpreter) -> None:
