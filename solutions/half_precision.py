@@ -56,7 +56,7 @@ def stable_attention(
     - Once a product is inf, a later conversion doesn't bring it back.
     - Scaling q first postpones the overflow, and still rounds the scores.
     - Sums over thousands of keys overflow too, though their average fits. So
-      may the sum in the softmax: 70000 powers of nearly 1 are beyond 65504.
+      may the sum in the softmax: 70000 exponentials near 1 exceed 65504.
     - Somebody may pass float64. Going through float32 would lose half of its
       digits.
     """

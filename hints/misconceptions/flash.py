@@ -303,8 +303,8 @@ def flash_powers_of_two(call: _Call) -> Tensor:
 
 @_wrong(
     "flash_maximum_from_zero",
-    says="Your maximum is never below 0, so all powers of a query vanish if its scores lie far "
-    "below 0. Start it at -inf.",
+    says="Your maximum is never below 0, so every exp of a query is 0 if its scores lie far below "
+    "0. Start it at -inf.",
     hint=1,
 )
 def flash_maximum_from_zero(call: _Call) -> Tensor:
@@ -326,8 +326,8 @@ def flash_no_dropout(call: _Call) -> Tensor:
 
 @_wrong(
     "flash_dropped_from_the_sum",
-    says="You drop powers before you add them up, so the weights that stay sum to 1 again. The sum "
-    "that divides counts all of them: drop only where they meet the values.",
+    says="You drop exponentials before you add them up, so the weights that stay sum to 1 again. "
+    "The sum that divides counts all of them: drop only where they meet the values.",
     hint=5,
 )
 def flash_dropped_from_the_sum(call: _Call) -> Tensor:
@@ -573,7 +573,7 @@ def flash_causal_anyway(got: Tensor, expected: Tensor, call: _Call) -> bool:
     "flash_first_keys_blocked",
     says="Your result is wrong only for queries that may not see any of the first keys. If you go "
     "block by block, such a query has the maximum -inf after the first block, and -inf - -inf is "
-    "NaN, in the powers and where you rescale the sums: use 0 for such a maximum.",
+    "NaN, in exp and where you rescale the sums: use 0 for such a maximum.",
     hint=8,
 )
 def flash_first_keys_blocked(got: Tensor, expected: Tensor, call: _Call) -> bool:

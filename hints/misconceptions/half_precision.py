@@ -277,8 +277,8 @@ def half_no_maximum(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
 @misconception(
     "half_sum_before_division",
     replaces="stable_attention",
-    says="You add up powers times values in half precision and divide afterwards. With thousands "
-    "of keys the sum is inf, though the average would fit.",
+    says="You add up exponentials times values in half precision and divide afterwards. With "
+    "thousands of keys the sum is inf, though the average would fit.",
     hint=5,
 )
 def half_sum_before_division(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -305,8 +305,8 @@ def half_float32_always(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = N
 @misconception(
     "half_total_rounded",
     replaces="stable_attention",
-    says="You keep the sum of the powers in half precision. 70000 powers of nearly 1 add up to "
-    "more than 65504, which float16 cannot hold: divide in float32.",
+    says="You keep the sum of the exponentials in half precision. 70000 of them, each nearly 1, "
+    "add up to more than 65504, which float16 cannot hold: divide in float32.",
     hint=5,
 )
 def half_total_rounded(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
