@@ -166,8 +166,8 @@ def modules(
     options = {"average_attn_weights": False, "attn_mask": blocked}
     theirs = torch.func.functional_call(builtin, packed, (x, x, x), options)
     yield (
-        f"The module and nn.MultiheadAttention with the same layers: "
-        f"{apart((output, weights), theirs)}. The module and the steps on this page: "
+        "Compared with nn.MultiheadAttention with the same layers, the module gives "
+        f"{apart((output, weights), theirs)}. Compared with the steps on this page, it gives "
         f"{apart((output, weights), by_hand)}."
     )
 
@@ -177,8 +177,9 @@ def apart(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> str:
     found = []
     for name, mine, yours in zip(("outputs", "weights"), one, other, strict=True):
         if mine.shape != yours.shape:
-            found.append(f"the {name} have the shapes {list(mine.shape)} and {list(yours.shape)}")
+            found.append(f"{name} of shape {list(mine.shape)} instead of {list(yours.shape)}")
         else:
             largest = (mine - yours).abs().max().item()
-            found.append(f"{name} at most {largest:.1g} apart" if largest else f"the same {name}")
-    return ", ".join(found)
+            differ = f"{name} that differ by at most {largest:.1g}"
+            found.append(differ if largest else f"the same {name}")
+    return " and ".join(found)
