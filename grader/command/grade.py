@@ -85,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         workspace, course, path = None, locate_course(args.course), args.submission
     read = read_or_refuse(path, is_own=workspace is not None)
-    found = replace(expect_code(read, path), name=short_path(path))
+    name = short_path(path)
+    found = replace(expect_code(read, path), name=Path.cwd().name if name == "." else name)
     if args.submission is not None:
         found = single_file(found, course.stages)
     submission = with_present_names(found, course.stages)

@@ -244,6 +244,13 @@ def test_what_is_offered_for_a_submission_elsewhere_can_be_typed_as_it_is(
     assert code == 0 and "from roughness import roughness" in shown
 
 
+def test_the_working_folder_is_named_if_it_is_graded(
+    tiny: Path, say: Say, checks_apart: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny / "exercises")
+    assert " exercises, cpu, seed " in say("grade", "smooth")[1]
+
+
 def test_a_file_in_a_folder_below_is_named(tiny: Path, say: Say, checks_apart: None) -> None:
     below = tiny / "unpacked" / "my homework"
     below.mkdir(parents=True)
