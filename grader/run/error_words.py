@@ -266,6 +266,9 @@ tensor a \((\d+)\) must match .* tensor b \((\d+)\) at non-singleton dimension (
 ^one of the variables needed for gradient computation has been modified by an inplace operation
     the gradient needs numbers that your code has overwritten since: make a new tensor, without a
     method such as add_ and without inplace=True
+^Output \d+ of \w+ is a view and is being modified inplace
+    chunk, split and unbind give views of one tensor, and while gradients are kept none of them may
+    change in place: make a new tensor, as x = x * 2 does
 shape '\[([-\d, ]{1,90})\]' is invalid for input of size (\d+)
     <reshaped>
 view size is not compatible with

@@ -93,6 +93,8 @@ def message_of(code: str) -> str:
             "F.scaled_dot_product_attention(X, X, X, dropout_p=nn.Dropout(0.1))",
             "dropout_p takes a number, .* its attribute p",
         ),
+        ("nn.Linear(4, 4).weight.chunk(2)[0].zero_()", "chunk, split .* none of them may"),
+        ("nn.Linear(4, 4)(X.mT).unbind(1)[0].div_(2)", "chunk, split .* none of them may"),
         ("torch.ones(3).tril()", r"tril cuts a triangle out of a matrix, such as torch.ones\(n"),
         ("torch.matmul(nn.Dropout(0.1), X)", "the Dropout layer itself"),
         ("X[torch.ones(5) == 1]", "its tensor's first axes; masked_fill broadcasts"),
