@@ -485,12 +485,26 @@ def test_who_uses_a_name_is_told_of_the_cell_that_should_define_it(cell: str, sa
     assert (f"The cell that defines or imports it fails: {says}" in message) is bool(says)
 
 
-def test_who_uses_a_name_of_another_file_is_told_to_import_it() -> None:
-    files = {"moving_average.py": (AVERAGE + "    return smooth(values)\n").encode()}
+OF_AN_OBJECT = "class A:\n    smooth = run = lambda self: smooth(1)\n"
+
+
+@pytest.mark.parametrize(
+    "code, says",
+    [
+        (
+            AVERAGE + "    return smooth(values)\n",
+            "smooth.py defines it: write `from smooth import smooth` at the top",
+        ),
+        (OF_AN_OBJECT + AVERAGE + "    return A().run()\n", "within a method write self.smooth"),
+    ],
+)
+def test_who_uses_a_name_of_another_file_is_told_to_import_it(code: str, says: str) -> None:
+    files = {"moving_average.py": code.encode()}
     files["smooth.py"] = TINY.stages[1].solution_file.read_bytes()
     report = grade(TINY, Request(Submission("mine", files), TINY.stages[:1], seed=1))
     told = " ".join(report.stages[0].checks[0].message.split())
-    assert "smooth.py defines it: write `from smooth import smooth` at the top" in told
+    assert says in told
+    assert told.count("smooth.py defines it") == says.count("smooth.py")
 
 
 def test_the_first_ctrl_c_during_imports_waits_for_their_end() -> None:

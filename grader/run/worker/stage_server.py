@@ -120,8 +120,12 @@ class StageServer:
         return reply
 
     def _cause(self, error: dict[str, Any]) -> dict[str, Any]:
-        """What the name that an error misses needs: the failed cell, or the file to import."""
-        missing = re.match(r"name '(\w+)' is not defined", error["message"])
+        """What the name that an error misses needs: the failed cell, or the file to import.
+
+        A name of the object needs neither.
+        """
+        unless = r"(?!\. Did you mean: 'self\.)"
+        missing = re.match(rf"name '(\w+)' is not defined{unless}", error["message"])
         if missing and error["type"] == "NameError":
             name = missing[1]
             ways = rf"(async )?def {name}\b", rf"class {name}\b", rf"{name} *[:=]"
