@@ -376,6 +376,8 @@ input\.dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)
 tuple|int, int, ))
     a tensor's transpose swaps two axes, as in transpose(1, 2), where numpy's takes the order of
     all: that is permute
+^too many indices for tensor of dimension (\d+)
+    the tensor's number of axes is {}, and the brackets name more; None does not count
 ^index (\d+) is out of bounds for dimension (\d+) with size (\d+)
     axis {1} has {2} places and no place {0}; a slice such as :{0} takes the places before it
 ^\w+\.(?!forward\b|__)\w+\(\) got multiple values for argument '(\w+)'
@@ -415,6 +417,8 @@ CUDA error: device-side assert triggered
     an index is too large or negative; with --device cpu you see which
 ^'module' object is not callable
     this name is a whole file or library: import the function from it, as in from NAME import NAME
+^'(Test\w*)' object is not callable
+    this is the object of the class {}: is self missing? It is the first parameter of every method
 ^'(?:torch\.)?(\w+)' object is not callable
     <no_function>
 ^Can't call numpy\(\) on Tensor that requires grad|unsupported ScalarType BFloat16
@@ -429,6 +433,8 @@ got an unexpected keyword argument '(\w+)'
     <unknown>
 ^'(tuple|list)' object has no attribute '(?:view|reshape|transpose|permute|shape|size|dim|sum)'
     this is a {}, as chunk and split give one, and no tensor: take one of its entries, or join them
+^'tuple' object has no attribute '\w+'
+    the entries of a plain tuple have numbers and no names: x[0] is the first
 ^'Tensor' object has no attribute '(astype|copy)'
     {} is a method of numpy's arrays: a tensor has to(dtype) and clone()
 ^'(int|float|bool|str)' object has no attribute
