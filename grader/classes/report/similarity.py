@@ -13,7 +13,7 @@ Names that the answer itself defines, comments, docstrings and layout do not cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from textwrap import dedent
 from zlib import crc32
@@ -31,7 +31,6 @@ _LISTED = 50  # pairs of one stage
 _LONGEST = 1500  # tokens of an answer that are compared
 _EXCERPT = 25  # lines
 _GAP = 3  # lines: a shorter gap between two lines is shown too
-_BLOCK = 10_000  # pairs compared at once
 _LETTERS = 0xD000  # each token becomes a character below the surrogates
 _SLOTS = 1 << 22  # counters for runs of tokens; two runs that share one only seem more usual
 
@@ -166,32 +165,21 @@ def _count(counts: bytearray, code: str) -> None:
 
 def _alike(codes: Sequence[str]) -> list[tuple[tuple[int, ...], float, int]]:
     """The places of similar codes, their share and number of equal tokens; most similar first."""
-    from rapidfuzz import process
-    from rapidfuzz.distance import Indel
+    from rapidfuzz.distance import LCSseq
 
     same: dict[str, list[int]] = {}
     for place, code in enumerate(codes):
         if len(code) >= _TOKENS:
             same.setdefault(code, []).append(place)
     found = [(tuple(who), 1.0, len(code)) for code, who in same.items() if len(who) > 1]
-    distinct = list(same)
-    for some in _sharing(distinct):
-        ones, others = [distinct[one] for one, _ in some], [distinct[other] for _, other in some]
-        shares = process.cpdist(
-            ones,
-            others,
-            scorer=Indel.normalized_similarity,
-            score_cutoff=ALIKE,
-            workers=-1,
-        )
-        for one, other, share in zip(ones, others, map(float, shares), strict=True):
-            many = round(share * (len(one) + len(other)) / 2)
-            if many >= _TOKENS:
-                found.append(((same[one][0], same[other][0]), share, many))
+    for one, other in _sharing(list(same)):
+        many, both = LCSseq.similarity(one, other), len(one) + len(other)
+        if many >= _TOKENS and 2 * many >= ALIKE * both:
+            found.append(((same[one][0], same[other][0]), 2 * many / both, many))
     return sorted(found, key=lambda pair: (-pair[1] * pair[2], pair[0]))
 
 
-def _sharing(codes: Sequence[str]) -> Iterator[list[tuple[int, int]]]:
+def _sharing(codes: Sequence[str]) -> list[tuple[str, str]]:
     """The pairs of codes that share a run. All other pairs are too many, and hardly alike.
 
     Few codes contain a given rare run, so there are not many more pairs than codes.
@@ -205,5 +193,4 @@ def _sharing(codes: Sequence[str]) -> Iterator[list[tuple[int, int]]]:
             places.setdefault(slot, []).append(place)
     near = ((each, each[step:]) for each in places.values() for step in range(1, _NOT_FEW))
     pairs = sorted({pair for both in near for pair in zip(*both, strict=False)})
-    for start in range(0, len(pairs), _BLOCK):
-        yield pairs[start : start + _BLOCK]
+    return [(codes[one], codes[other]) for one, other in pairs]
