@@ -383,7 +383,7 @@ class Engine:
         )
 
     def _unexplained(self, result: StageResult) -> list[str]:
-        """The failing checks of which a rerun may show more.
+        """The failing checks that a rerun may explain better.
 
         There are none in a student's copy, which has no solutions to compare with.
         """
@@ -444,7 +444,7 @@ def _quick_imports() -> Iterator[Callable[[], None]]:
 
 
 def _why_not_started(submission: Submission, stage: Stage) -> str:
-    """What to do if a stage is written where nobody grades it; "" if it is not."""
+    """What to do if a stage is written in a place that is not graded; "" if it is not."""
     if is_replaced(submission, stage):
         return _STUB_BELOW
     elsewhere = written_elsewhere(submission, stage)

@@ -233,7 +233,8 @@ def _filled(
 ) -> PointsImport:
     """The `kept` columns of each row with a score, which is filled in. Raises KitError.
 
-    With `keeps_all`, other rows stay as they are; of some, `student` says that they are nobody's.
+    With `keeps_all`, the other rows stay as they are. `student` returns None for a row without a
+    student.
     """
     by_login = {login_key(login): login for login in scores}  # platforms ignore case
     seen: set[str] = set()

@@ -156,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _expect_to_go_together(args: argparse.Namespace) -> None:
-    """Raise KitError for options of which one makes no sense with another."""
+    """Raise KitError for options that exclude each other."""
     if args.nbgrader is not None:
         for option in _NOT_WITH_NBGRADER:
             if getattr(args, option):

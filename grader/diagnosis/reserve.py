@@ -1,4 +1,4 @@
-"""What a diagnosis leaves open, in the words that stand behind its text."""
+"""What a diagnosis leaves open, in the words that end its text."""
 
 NOT_EVERY_CHECK = " (This does not explain every check that fails.)"
 PERHAPS_NOT_EVERY_CHECK = " (This may not explain every check that fails.)"

@@ -72,7 +72,8 @@ def find_blame(
         alone = _own_facts(course, stage, run, answered)
         if status(alone) is Status.NOT_STARTED:  # a stub that imports a broken file
             return alone, NO_BLAME
-        facts = with_calls(facts, alone.forbidden)  # it may call them only where all else is right
+        # It may make such calls only if the earlier stages are right.
+        facts = with_calls(facts, alone.forbidden)
         credited = _credited(alone) if course.follow_through else frozenset()
         if status(alone) is Status.PASSED:
             cause = _cause(stage, answered, run)

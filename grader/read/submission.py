@@ -74,7 +74,7 @@ _CONFLICT = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 
 
 def is_systems(name: str) -> bool:
-    """Whether a system adds files of that name beside a person's, which nobody misses."""
+    """Whether an operating system adds files of that name, which hold no work."""
     return name in _SYSTEMS or name.startswith("._")
 
 
@@ -202,7 +202,7 @@ def script(shown: str, name: str, data: bytes) -> Submission:
 
 
 def _marked_cells(text: str) -> Iterator[str]:
-    """The texts between the marks of cells; a mark in a string of several lines is none."""
+    """The texts between the marks of cells; a mark within a multi-line string does not count."""
     closed = {quote for quote in _QUOTES if text.count(quote) % 2 == 0}  # in the whole file
     opened: set[str] = set()
     start = seen = 0
@@ -445,7 +445,7 @@ def notebook_bytes(path: Path, below: Path | None = None) -> bytes:
 
 
 def read_notebook(file: IO[bytes], cap: int) -> bytes:
-    """As `notebook_bytes`, from an open file, of which `cap` bytes are read at most.
+    """As `notebook_bytes`, from an open file; it reads at most `cap` bytes.
 
     Raises SubmissionFileError, whose text continues the notebook's name.
     """

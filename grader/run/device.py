@@ -37,8 +37,8 @@ def interpreter_on(
 ) -> Iterator[tuple[Interpreter, str]]:
     """A new interpreter, and the device that the checks put their tensors on.
 
-    A GPU that locked workers cannot use is only taken if it is asked for by name: then, and if the
-    device is not there, it raises KitError.
+    With "auto" it skips a GPU that locked workers cannot use. Raises KitError if such a GPU, or a
+    device that is not there, is asked for by name.
     """
     gpu = _may_use_gpu(course, wanted)
     with Interpreter(course.preload, limits, gpu=gpu) as interpreter:

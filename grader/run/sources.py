@@ -42,7 +42,7 @@ def imported_sources(submission: Submission, stage: Stage) -> Iterator[tuple[str
 
 
 def libraries(submission: Submission, stage: Stage) -> list[str]:
-    """The modules that a stage's code may import, by their full names, but for the submission's."""
+    """The full names of the modules that a stage's code may import, except the submission's."""
     own = set(map(_module, submission.files))
     found = dict.fromkeys(each for *_, named in _with_imports(submission, stage) for each in named)
     return [name for name in found if name.partition(".")[0] not in own][:_MOST_LIBRARIES]

@@ -11,7 +11,7 @@ from grader.types.text import safe, safe_line
 _FRAMES_CAP = 12
 _NAME_CAP = 100  # characters of the name of an exception's class
 _LINE_CAP = 200  # characters of a line of code
-_NAMES_CAP = 5  # told of one line
+_NAMES_CAP = 5  # variables shown for one line
 _REPEATED = "\n    ... and again from there, over and over"
 NO_MODULE = (
     "\n  It is neither graded with your code nor installed here: correct its name, or write your "

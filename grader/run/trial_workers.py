@@ -35,7 +35,7 @@ class TrialWorkers:
         pool = ThreadPoolExecutor(self._interpreter.at_once)
         try:
             yield from pool.map(do, requests)
-        except BaseException:  # Ctrl-C, for example: nobody waits for the others
+        except BaseException:  # such as Ctrl-C: do not wait for the others
             self.interrupt()
             raise
         finally:

@@ -96,7 +96,7 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
 def every_failure(page: Page, stage: StageResult) -> list[Text]:
     """All failing checks of a stage with their whole messages, and what its code printed."""
     lines: list[Text] = []
-    shown: set[str] = set()  # diagnoses and places: nobody needs to read one sentence four times
+    shown: set[str] = set()  # diagnoses and places, each shown only once
     for cause in stage.causes:
         for group in _same_message(cause):
             lines += [*_whole(page, group, shown), Text()]
@@ -279,7 +279,7 @@ def _title(
     *,
     cut: bool = False,
 ) -> Iterator[Text]:
-    """A check's title with the points it lost, `more` behind it; with `cut` on one line."""
+    """A check's title, then `more`, with the points it lost; with `cut` on one line."""
     title = title.replace("\n", " ").strip()
     if page.plain:
         what = "The grader failed at" if outcome is Outcome.ERROR else "Failed"

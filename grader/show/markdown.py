@@ -24,7 +24,7 @@ class Kind(Enum):
     BLANK = "blank"
 
 
-_TEXT = (Kind.PARAGRAPH, Kind.ITEM)  # what goes on in the next line
+_TEXT = (Kind.PARAGRAPH, Kind.ITEM)  # blocks that may continue in the next line
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _lines(text: str) -> Iterator[Block]:
-    """A block for each line, but for those that begin and end code."""
+    """A block for each line, except those that begin and end code."""
     last, fence = Kind.BLANK, ""
     for line in text.strip("\n").split("\n"):
         body = line.strip()

@@ -149,7 +149,7 @@ class Stage:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All its files, of which some may be missing, except the accepted answers."""
+        """All its files except the accepted answers; some may be missing."""
         return (
             *(self.solution_file, self.exercise_file, self.check_file, self.hints_file),
             *(self.misconceptions_file, self.mutants_file),

@@ -51,7 +51,7 @@ class Way(Enum):
 
 FORBIDDEN = "forbidden"  # also a way to fail, although it is not about an answer
 NOT_WRITTEN = "not written"
-EARLIER = "earlier stage"  # what fails is right but for the stages that it uses
+EARLIER = "earlier stage"  # only the stages that it uses make it fail
 
 
 class Status(str, Enum):

@@ -125,7 +125,7 @@ def is_of_warnings(text: str) -> bool:
 def imported_modules(source: str) -> list[str]:
     """The full names of the modules that Python source may import; nothing is parsed.
 
-    After `from a import b` these are `a` and `a.b`, of which the latter need not be a module.
+    `from a import b` gives `a` and `a.b`, which need not be a module.
     """
     found: dict[str, None] = {}
     for module, in_brackets, names in _IMPORTS.findall(source):

@@ -166,7 +166,7 @@ class _Reader:
 
 
 def _plain_type(code: str) -> str:
-    """The name of a literal's type; "" if the code is none, or is not plain."""
+    """The name of a literal's type; "" if the code is no literal, or its value is not plain."""
     try:
         name = type(ast.literal_eval(code)).__name__
     except (SyntaxError, ValueError):

@@ -30,7 +30,7 @@ _COSTS = {
     **dict.fromkeys(("sibling", "attribute", "arg_removal", "infinity", "constant"), 3.0),
     **dict.fromkeys(("returned", "transposed", "window", "operands"), 3.0),
 }
-_PLUS = "UAdd()"  # nobody writes +1 for -1, but 1, which is another candidate
+_PLUS = "UAdd()"  # instead of -1 people write 1, another candidate, and never +1
 _AGAIN = 1.0  # more for each better candidate that changes the same lines
 _ALIKE = 0.5  # more for each better candidate of the same function that the same rule makes
 

@@ -31,8 +31,8 @@ SKIPPED = "skipped"
 def course_of(args: argparse.Namespace) -> Course:
     """The course of --course, else the one that has graded the results in --out. Raises KitError.
 
-    Without results it is that of the nbgrader course whose submissions are named. If there is none
-    or it is no longer there, it is found as for every command.
+    Without results it is the course of the nbgrader course whose submissions are named. If that is
+    unknown or no longer there, it is found as for every command.
     """
     if args.course is not None:
         return locate_whole_course(args.course)

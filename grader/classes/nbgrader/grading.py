@@ -141,7 +141,7 @@ class NbgraderClass:
         return [student for student in students if force or not self._is_done(student)]
 
     def _why_skipped(self, entry: Path) -> str:
-        """Why something in submitted/ is not graded; "" if it is, or if nobody misses it."""
+        """Why something in submitted/ is not graded; "" if it is, or holds no work."""
         own = f"submitted/NAME/{self.assignment}/"
         if not _is_there(entry / self.assignment):
             names = listed_names(entry) if entry.is_dir() else [entry.name]

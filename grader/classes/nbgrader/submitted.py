@@ -178,7 +178,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def _why_closed(folder: Path) -> str:
-    """Why nobody can list a folder; "" for one that can be listed."""
+    """Why a folder cannot be listed; "" if it can."""
     try:
         os.scandir(folder).close()
     except OSError as error:

@@ -95,7 +95,7 @@ class Tally:
 
     @property
     def passed_by_all(self) -> list[str]:
-        """The titles of the checks that nobody fails, of those that somebody has reached."""
+        """The titles of the checks that somebody has reached and nobody fails."""
         return [title for key, title in self.passed.items() if key not in self.checks]
 
     def thirds(self, held: Held) -> tuple[float | None, float | None]:

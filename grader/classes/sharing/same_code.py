@@ -44,7 +44,7 @@ class Same:
 
 
 def same_code(course: Course, request: Request, source: SourceReader) -> dict[str, Same]:
-    """The code of each stage asked for that no other code can affect, by slug."""
+    """The code of each requested stage that no other code can affect, by slug."""
     submission = request.submission
     files = {name: data for name, data in submission.files.items() if name.endswith(".py")}
     if not all(map(_is_read_alike, files.values())):

@@ -263,7 +263,7 @@ def _tally(record: Record, case: str, suspect: Misconception) -> Tally | None:
     """
     steps = record.steps(case)
     own = [number for number, step in enumerate(steps, 1) if step.entry == suspect.replaces]
-    steps = steps[: max(own, default=0)]  # what comes later is none of its answers
+    steps = steps[: max(own, default=0)]  # later steps are not its answers
     tally = Tally()
     answers = record.replays.of_misconception(suspect.id, steps, suspect.among(record.solution))
     for step, suspected in zip(steps, answers, strict=True):

@@ -1,6 +1,6 @@
-"""How the starting values of a module differ from the right ones, of which each one is drawn.
+"""How the starting values of a module differ from the right ones, which are drawn at random.
 
-Compared are names, shapes, numbers that stand throughout a parameter, and the spread of large ones.
+It compares names, shapes, parameters of equal numbers, and the spread of large parameters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def start_of(value: Any) -> list[tuple[str, Any]] | None:
 
 
 def is_named_tensor(pair: Any) -> bool:
-    """Whether it is a name with a tensor: there is none where torch is not loaded."""
+    """Whether it is a name with a tensor; False if torch is not loaded."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(pair, tuple) or len(pair) != 2:
         return False

@@ -1,4 +1,4 @@
-"""The finale on the screen: what is learnt, each moment of it, and what came of it."""
+"""The finale on the screen: what is learnt, the progress, and the results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def moment_lines(page: Page, program: Program, moment: Moment) -> Iterator[Text]
 
 @screen
 def result(page: Page, runs: Sequence[Run], *, is_last: bool = True) -> Iterator[Text]:
-    """What came of a training, beside the one without a mistake if there are two.
+    """The results of a training, beside those without a mistake if there are two.
 
     The last one says what a missing part was for, or which parts can be left out.
     """

@@ -245,7 +245,7 @@ def _tables(page: Page, step: TracedStep, compared: Compared) -> Iterator[Text]:
 
 
 def _signs(page: Page, block: int, compared: Compared) -> dict[tuple[int, int], Text]:
-    """What stands behind the numbers of a block that are wrong or have changed."""
+    """The marks after the numbers of a block that are wrong or have changed."""
     places = {place[1:] for place in compared.wrong | compared.changed if place[0] == block}
     signs = {}
     for i, j in places:

@@ -267,7 +267,7 @@ class _Writer:
 
     @staticmethod
     def _new(word: str, taken: Any) -> str:
-        """The word, with a number behind it if it is taken."""
+        """The word, followed by a number if it is taken."""
         number = len(list(taken))
         return f"{word}_{number + 1}" if number else word
 

@@ -17,15 +17,15 @@ from grader.types.seed import fresh_seed
 from grader.types.submission import Submission
 from grader.types.workspace import Workspace
 
-_PLACE_SECONDS = 10.0  # nobody waits for it, and a save ends it
+_PLACE_SECONDS = 10.0  # the verdict is shown meanwhile, and a save ends the search
 _LOOK_SECONDS = 0.25  # between two looks at whether the thread has ended
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict; if it `may_place` a mistake nobody has looked for its place yet.
+    """A verdict. If it `may_place` a mistake, the search for its place is still to come.
 
-    If it `is_placed` it is the verdict that was known, after that search.
+    If it `is_placed`, it is the same verdict after that search.
     """
 
     job: int

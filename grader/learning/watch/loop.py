@@ -121,7 +121,7 @@ class Watch:
 
     @property
     def _submission(self) -> Submission:
-        """What the latest job is on; while there is none, there are no jobs."""
+        """The submission that the latest job grades."""
         assert isinstance(self._seen, Submission)
         return self._seen
 

@@ -184,7 +184,7 @@ class _Server:
                 self._start(header["scratch"], tests=header["tests"], measured=header["measured"])
 
     def clean_up(self) -> None:
-        """Leave nothing behind: the process that would have asked for it has been killed.
+        """End all workers and remove their folders: the process that would ask for it was killed.
 
         If this process has become the worker there is nothing to do: `_work` never returns.
         """
@@ -298,7 +298,7 @@ def _work(
 ) -> NoReturn:
     """Become the worker: lock the process, serve, and end without clean-up.
 
-    It serves only if the result of `lock` is what the checker was told. A GPU is started before any
+    It serves only if `lock` returns what the checker was told before. A GPU is started before any
     of the learner's code runs: that takes a second, which no call of theirs should pay.
     """
     try:

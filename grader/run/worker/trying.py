@@ -87,7 +87,7 @@ def _run(
     describe: Describe,
     whole: bool,
 ) -> Any:
-    """The pytest plugin of one run, which keeps what came of it."""
+    """The pytest plugin of one run, which keeps its results."""
     import pytest
 
     class Tests(pytest.Module):

@@ -245,7 +245,7 @@ def repeated(pair: Pair) -> Iterator[Relation]:
 
 
 def truth_repeated(pair: Pair) -> Iterator[Relation]:
-    """The same for truth values, of which a wrong one tells little: comes before where it is."""
+    """As `repeated`, for booleans: it comes before the place of a wrong one, which says little."""
     if pair.is_bool:
         yield from repeated(pair)
 

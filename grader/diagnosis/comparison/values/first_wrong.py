@@ -171,9 +171,10 @@ class _There:
 
     @property
     def passed(self) -> list[Right]:
-        """What is missing beside values that are there: the keys are right, say, the values not.
+        """The missing values of each step that has another one: right keys, say, but wrong values.
 
-        What is there but for a factor may be on another right way: queries that are scaled first.
+        A value that is there except for a factor may belong to another right way, such as queries
+        that are scaled first.
         """
         return [
             value
@@ -229,7 +230,7 @@ class _There:
         return None
 
     def hidden(self, right: str) -> Diagnosis | None:
-        """That the last tensor of what is right, but for -inf, has -inf where none belongs."""
+        """Says that the last right tensor has -inf in wrong places, and is right elsewhere."""
         value, following = self.reached[-1], self.following[0]
         known = self.found[value.name]
         if known is None or known.order or following.array.shape != value.array.shape:
@@ -255,7 +256,7 @@ class _There:
         return None
 
     def remade(self, right: str) -> Diagnosis | None:
-        """That a tensor is a value which was right before, but for its order or its signs."""
+        """Says that a tensor is an earlier right value in another order or with other signs."""
         known = {found.place for found in self.found.values() if found and _is_there(found)}
         before = [value for step in self._way[self._last :: -1] for value in step]
         there = filter(self._is_there, before)
@@ -297,9 +298,9 @@ class _There:
         return relation_of([Pair(array, value.array, room, "your tensor", axes)])
 
     def scaled(self, right: str, code: str) -> Diagnosis | None:
-        """That what follows is there but for a factor, and none made later relates to it.
+        """Says that the next value is there except for a factor, and no later tensor relates to it.
 
-        `right` is what is, "" if nothing is.
+        `right` names what is right, "" if nothing is.
         """
         first = value = self.following[0]
         for step in self._way[self._last + 2 :]:

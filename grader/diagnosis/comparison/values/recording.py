@@ -286,7 +286,7 @@ def is_answer(values: Sequence[Right], answer: Any) -> bool:
 
 
 def with_diagnoses(stage: StageResult, found: dict[str, Diagnosis]) -> StageResult:
-    """The stage's verdict with the diagnosis of each check that had none, or behind its symptom."""
+    """The stage's verdict with these diagnoses for checks without one, or after their symptoms."""
 
     def told(check: CheckResult) -> CheckResult:
         value, symptom = found.get(check.id), check.diagnosis
@@ -298,7 +298,7 @@ def with_diagnoses(stage: StageResult, found: dict[str, Diagnosis]) -> StageResu
 
 
 def with_value(symptom: Diagnosis, value: Diagnosis) -> Diagnosis:
-    """A symptom and the first wrong value behind it; what both say of a tensor stands once."""
+    """A symptom followed by the first wrong value; what both say about a tensor is said once."""
     text = value.text
     before, tensor, relation = text.rpartition(" your tensor ")
     if tensor and symptom.text.endswith(f" {relation}"):

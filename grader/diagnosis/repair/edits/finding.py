@@ -71,7 +71,7 @@ def edits(
 
 
 def look(about: dict[str, Any]) -> dict[str, Any]:
-    """What a worker answers, as JSON data: the sources, and `edits` of which `Edit(*...)` is one.
+    """What a worker answers, as JSON data: the sources, and the arguments of each `Edit`.
 
     A notebook's `sources` come without their magics.
     """
