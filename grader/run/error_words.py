@@ -279,7 +279,7 @@ view size is not compatible with
 torch\.return_types\.(\w+)
     <pair>
 ^maximum recursion depth exceeded
-    a function calls itself, directly or through another, and never stops
+    a function calls itself, directly or through another, too often: does it ever stop?
 ^\[enforce fail at alloc_cpu\.cpp|^CUDA out of memory
     a tensor here is far too large for the memory: print the shapes that go into this line
 before Module\.__init__\(\) call
