@@ -155,7 +155,7 @@ def _shown(file: Path) -> Path:
 def slug_fault(slug: str) -> str | None:
     """Why a course may not use this slug, None if it may."""
     if not slug.isascii():
-        return "has letters other than a to z"
+        return "may only hold a to z, 0 to 9 and _"
     if not _SLUG.fullmatch(slug):
         return "is not a lower-case Python name"
     if keyword.iskeyword(slug):

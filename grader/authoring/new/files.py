@@ -189,7 +189,7 @@ def refuse_slug(stages: Sequence[Stage], slug: str) -> None:
     fault = slug_fault(slug)
     if fault is not None:
         better = re.sub(r"\W+", "_", slug.lower(), flags=re.ASCII).rstrip("_").lstrip("_0123456789")
-        known = better == slug or slug_fault(better) is not None
+        known = not slug.isascii() or better == slug or slug_fault(better) is not None
         raise KitError(
             f"'{slug}' {fault}: " + ("choose another slug" if known else f"try '{better}'")
         )

@@ -207,7 +207,7 @@ def test_what_is_released_to_a_class() -> None:
         (fold(name="x"), "stage 'fold': unknown key 'name'"),
         (top(points=3), "unknown key 'points' (it belongs in a [[stages]] table)"),
         (fold(slug="Fold"), "stage 'Fold': the slug is not a lower-case Python name"),
-        (fold(slug="größe"), "stage 'größe': the slug has letters other than a to z"),
+        (fold(slug="größe"), "the slug may only hold a to z, 0 to 9 and _"),
         (fold(slug="hint"), "stage 'hint': the slug is a command of `grade`"),
         (fold(slug="lambda"), "stage 'lambda': the slug is a keyword of Python"),
         (fold(slug="random"), "stage 'random': the slug is a module of P"),

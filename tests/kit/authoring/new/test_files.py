@@ -200,6 +200,7 @@ def test_several_stages_keep_their_order_and_the_comments(birds: Course) -> None
     [
         ("Half-turn", "x", "'Half-turn' is not a lower-case Python name: try 'half_turn'"),
         ("2nd", "x", "'2nd' is not a lower-case Python name: try 'nd'"),
+        ("größer", "x", "'größer' may only hold a to z, 0 to 9 and _: choose another slug"),
         ("Part2", "x", "'Part2' is not a lower-case Python name: try 'part2'"),
         ("---", "x", "'---' is not a lower-case Python name: choose another slug"),
         ("lambda", "x", "'lambda' is a keyword of Python: choose another slug"),
