@@ -765,8 +765,8 @@ class MaskTimesInf(Attention):
 @_usual(
     "mask",
     "mask_multiplied",
-    "Your blocked scores become 0, as when scores are multiplied by the mask. exp(0) is 1, so "
-    "they still get weight; only -inf becomes 0 in the softmax.",
+    "Your blocked scores become 0, as when you multiply by the mask or fill in 1e-9. exp(0) is 1, "
+    "so they still get weight; only -inf becomes 0 in the softmax.",
 )
 class MaskMultiplied(Attention):
     def block(self, scores: Tensor, mask: Tensor) -> Tensor:

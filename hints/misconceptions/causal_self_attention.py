@@ -363,8 +363,8 @@ class Unused(_Base):
 @misconception(
     "csa_multiplied",
     replaces="CausalSelfAttention",
-    says="Your blocked scores become 0, as if you multiplied scores and mask, and exp(0) is 1. "
-    "Blocked scores must become -inf.",
+    says="Your blocked scores become 0, as when you multiply by the mask or fill in 1e-9. exp(0) "
+    "is 1, so they still get weight; only -inf becomes 0 in the softmax.",
     hint=5,
 )
 class Multiplied(_Base):

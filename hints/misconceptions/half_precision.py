@@ -370,8 +370,8 @@ def half_mask_inverted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = No
 @misconception(
     "half_mask_multiplied",
     replaces="stable_attention",
-    says="Your blocked scores become 0, as when scores are multiplied by the mask. exp(0) is 1, so "
-    "they still get weight; only -inf becomes 0 in the softmax.",
+    says="Your blocked scores become 0, as when you multiply by the mask or fill in 1e-9. exp(0) "
+    "is 1, so they still get weight; only -inf becomes 0 in the softmax.",
     hint=4,
 )
 def half_mask_multiplied(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
