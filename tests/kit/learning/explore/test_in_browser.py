@@ -209,7 +209,7 @@ def test_every_control_changes_the_numbers_to_those_of_the_learners_module(page:
     choose(page, "mask", "none")
     choose(page, "heads", "4")
     compare(page, "a bird is a bird", "none", 4)
-    assert "outputs at most" in told(page) and "nn.MultiheadAttention" in told(page)
+    assert "outputs that differ by at most" in told(page) and "nn.MultiheadAttention" in told(page)
     one(page, "button").click()
     settle(page)
     compare(page, SENTENCE, "causal", 2)
