@@ -523,7 +523,7 @@ def softmax_unstable_nan_to_num(scores: Tensor) -> Tensor:
     hint=2,
 )
 def softmax_rows_vanish(got: Tensor, expected: Tensor, scores: Tensor) -> bool:
-    if got.shape != expected.shape or scores.dtype not in (torch.float32, torch.float64):
+    if got.shape != expected.shape or scores.dtype == torch.bfloat16:
         return False
     top = scores.double().amax(dim=-1)
     seeing = ~top.isneginf()

@@ -333,6 +333,7 @@ def test_no_state(submission: Submission, rand: Rand) -> None:
         output, cache = attention(x[:, 2:], caches[which])
         expect_output(output, expected[which][0][:, 2:], f" of {which}, continued,")
         expect_cache(cache, expected[which][1], f" of {which}, continued,")
+    submission.CachedSelfAttention(d_model=D, num_heads=2 * H)  # which is none of its business
     for length in (1, 5):
         output, _ = attention(one[:, :length])
         expect_output(output, expected["one text"][0][:, :length], " of one text, begun again,")

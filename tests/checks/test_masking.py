@@ -147,9 +147,11 @@ def test_padding_edges(
     submission: Submission, device: torch.device, lengths: list[int], T: int
 ) -> None:
     """A length of 0 blocks every key, and a length of T blocks none"""
-    spaced = torch.tensor([[n, 1] for n in lengths], device=device)
-    mask = submission.padding_mask(spaced[:, 0], T)
-    expect_close(mask, padding(lengths, T), axes=AXES, what="the mask")
+    for dtype in (torch.int64, torch.uint8):
+        spaced = torch.tensor([[n, 1] for n in lengths], dtype=dtype, device=device)
+        mask = submission.padding_mask(spaced[:, 0], T)
+        what = f"the mask for lengths in {dtype}"
+        expect_close(mask, padding(lengths, T), axes=AXES, what=what)
 
 
 @pytest.mark.points(2, hint=5)

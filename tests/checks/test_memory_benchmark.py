@@ -344,7 +344,7 @@ def test_gpu(submission: Submission, seed: int, device: torch.device) -> None:
 @pytest.mark.parametrize("lengths", [[128, 256], [100, 150, 400, 1000], [4096, 1024, 2048]])
 def test_exponent(submission: Submission, lengths: list[int], p: float) -> None:
     """Sizes c · T^p have the exponent p, whatever c is"""
-    for c in (1.0, 12345.0):
+    for c in (1.0, 12345.0, 1e-9):  # bytes, or gigabytes
         sizes = [c * length**p for length in lengths]
         got = submission.growth_exponent(lengths, sizes)
         # A fit in float32 is off by 1e-5 at most.
