@@ -220,6 +220,8 @@ def test_many_lengths(submission: Submission, rand: Rand) -> None:
         expected = reference(state, H, x)
         expect_output(attention(x), expected, f" of call {number}, with {T} tokens,")
     mask_buffer(attention, C)  # no call replaces it
+    submission.CausalSelfAttention(d_in, d_out, C // 2, 2 * H)
+    expect_output(attention(x), expected, " after another module was made")
 
 
 @pytest.mark.points(1, hint=4)
@@ -481,12 +483,14 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
         weights[:, :, token, : token + 1], _ = shares(state, H, x, token)
 
     attention = module(submission, state, T + 2, H, dropout=p)
+    submission.CausalSelfAttention(d_in, d_out, T + 2, H)  # without dropout
     for _ in range(2):
         attention.train()
         output = attention(x)
         expect_shape(output, B=B, T=T, d_out=d_out)
         once, again = output.reshape(B, T, H, 2, T).movedim(1, 3).unbind(2)
         expect_dropped(once, again, weights, p, axes=ALONG, inputs={"x": rest})
-        expect_new_draws(output, attention(x))
+        with torch.no_grad():
+            expect_new_draws(attention(x), attention(x))
         attention.eval()
         expect_output(attention(x), reference(state, H, x), " after eval()")
