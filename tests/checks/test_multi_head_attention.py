@@ -245,7 +245,10 @@ def test_cross_attention(
     state = draw_state(rand, shapes(D))
     query, key, value = tokens(rand, B, Tq, Tk, D)
     mha = module(submission, state, H)
-    for inputs in ((query, key, value), (key, key, value), (query, key, key)):
+    blank = rand(B=B, Tk=Tk, D=D)
+    blank[0, 1] = 0  # a token like any other: only a mask says what is padding
+    calls = [(query, key, value), (key, key, value), (query, key, key), (query, blank, value)]
+    for inputs in calls:
         expected = reference(state, H, *inputs)
         expect_both(mha(*inputs), expected)
 
