@@ -103,6 +103,8 @@ def _reshaped(shape: str, size: str) -> str:
 def _about_self(message: str, code: str) -> str:
     """How the call of a method counts its object, if that may be why the values do not fit."""
     found = re.match(r"(\w+)\.(\w+)\(\) (takes|missing 1 )", message)
+    if found and "super().__init__(" in code:
+        return "the class that yours extends takes fewer values: nn.Module takes none"
     if found and found[3] == "takes" and re.search(rf"\bself\.{found[2]}\(", code):
         return f"self.{found[2]}(...) passes self, too, before the values in the parentheses"
     if found and found[3] != "takes" and re.search(rf"\b{found[1]}\.{found[2]}\(", code):
@@ -443,8 +445,8 @@ got an unexpected keyword argument '(\w+)'
     <unset>
 ^'int' object is not iterable
     this is one number, and not a list of numbers: range(n) counts from 0 to n - 1
-^'(?:builtin_function_or_method|method|function)' object is not subscriptable
-    brackets after a function or a method cannot call it: write f(0), not f[0]
+^'(?:builtin_function_or_method|method|function|(?:Lazy)?Linear|Dropout|Softmax)' object is not subs
+    brackets after a function, a method or a layer cannot call it: write f(0), not f[0]
 device type at start of device string: (\w+)
     '{}' is read as a device, such as 'cpu' or 'cuda'; a dtype has no quotes: torch.float32
 ^cannot assign 'torch\.\w+' as parameter

@@ -95,6 +95,7 @@ def message_of(code: str) -> str:
         ),
         ("nn.Linear(4, 4).weight.chunk(2)[0].zero_()", "chunk, split .* none of them may"),
         ("nn.Linear(4, 4)(X.mT).unbind(1)[0].div_(2)", "chunk, split .* none of them may"),
+        ("nn.Linear(5, 5)[X]", "brackets after a function, a method or a layer"),
         ("torch.ones(4)[:, :, None]", "number of axes is 1, and the brackets name more"),
         ("(X, X).keys", r"a plain tuple have numbers and no names: x\[0\]"),
         ("type('TestSize', (), {})()(8)", "object of the class TestSize: is self missing"),
@@ -320,6 +321,11 @@ def test_what_people_write_by_mistake_in_plain_words(code: str, words: str) -> N
             r"^self.heads\(...\) passes self, too, before the values",
         ),
         ("Mha.heads() takes 2 positional arguments but 3 were given", "other.heads(a, b)", "^$"),
+        (
+            "Mha.__init__() takes 1 positional argument but 2 were given",
+            "super().__init__(d_model)",
+            "nn.Module takes none$",
+        ),
         (
             "Mha.heads() missing 1 required positional argument: 'x'",
             "q = Mha.heads(self.w_q, x)",
