@@ -305,8 +305,8 @@ class TokensBeforeBatch(Attention):
 @misconception(
     "mha_one_length_for_all",
     replaces="MultiHeadAttention",
-    says="You read the number of tokens from the query and use it for the key or the value, too. "
-    "In cross-attention these have another length.",
+    says="You read the number of tokens from the query and use it for key or value too. In "
+    "cross-attention these have another length.",
     hint=4,
 )
 class OneLengthForAll(Attention):
