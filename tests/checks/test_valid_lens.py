@@ -317,8 +317,8 @@ def test_empty(
     """A query without a valid key gets zeros from every head, never NaN"""
     D, H, Tq, Tk = 12, 3, 3, 5
     inputs = tokens(rand, 2, Tq, Tk)
-    lens = torch.tensor(lengths, device=device)
-    for bias in (False, True):
+    for bias, dtype in ((False, torch.uint8), (True, torch.int64)):
+        lens = torch.tensor(lengths, device=device, dtype=dtype)
         state = draw_state(rand, shapes(D, bias))
         expected = reference(state, H, inputs, lens)
         attention = module(submission, state, H)
@@ -383,6 +383,9 @@ def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None
         with expect_unchanged(queries=queries, keys=keys, values=values, **given):
             output = attention(values=values, keys=keys, queries=queries, **given)
         expect_output(output, expected, f" of call {number}")
+    submission.ValidLensAttention(num_hiddens=D, num_heads=2 * H)
+    expected = reference(state, H, [queries, keys, values])
+    expect_output(attention(queries, keys, values), expected, " after another module was made")
 
 
 @pytest.mark.points(1, hint=5)
@@ -520,11 +523,11 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
     lens = torch.tensor(lengths, device=device)
     expected = reference(state, H, inputs, lens)
 
+    attention = module(submission, state, H, dropout=p)
     plain = module(submission, state, H)
     plain.train()
     expect_output(plain(*inputs, lens), expected, " with the default dropout")
 
-    attention = module(submission, state, H, dropout=p)
     whole = reference(state, H, [x.detach() for x in inputs])
     for _ in range(2):
         attention.train()
@@ -539,6 +542,8 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
             weights = full.reshape(B, Tq, H, 2, Tk)[:, :, :, 0]
             learned = leaves if full.requires_grad else None
             expect_dropped(once, again, weights, p, axes=ALONG, inputs=learned)
-            expect_new_draws(output, attention(*inputs, given), f" with{when} valid lengths")
+            with torch.no_grad():
+                first, second = (attention(*inputs, given) for _ in range(2))
+            expect_new_draws(first, second, f" with{when} valid lengths")
         attention.eval()
         expect_output(attention(*inputs, lens), expected, " after eval()")
