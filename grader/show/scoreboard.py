@@ -107,7 +107,7 @@ def skipped_lines(report: Report) -> list[str]:
         for check in stage.checks:
             if check.outcome is Outcome.SKIPPED:
                 is_lost = check.score < check.max_score and stage.status is Status.FAILED
-                cost = "no points until the other checks pass" if is_lost else "at no cost"
+                cost = "no points while others fail" if is_lost else "at no cost"
                 why = f"{cost}: {check.message.strip()}".removesuffix(": ")
                 skipped[why] = skipped.get(why, 0) + 1
     return [f"{count(number)} skipped, {why}" for why, number in skipped.items()]

@@ -125,7 +125,7 @@ def comment(stage: StageResult) -> str:
     else:
         lines = [f"{points} {len(failed)} of {ran} failed:", ""]
         for one in lost:
-            why = "" if one in failed else ", skipped: no points until the other checks pass"
+            why = "" if one in failed else ", skipped: no points while others fail"
             cost = one.max_score - one.score
             points = f" (-{amount(cost)}{why})" if cost > 0 else ""
             lines.append(f"- {_words(one.title)}{points}")

@@ -625,7 +625,7 @@ def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost() -> None:
     failing = stage(0, F, check("shapes", Outcome.FAILED), free, lost)
     assert scoreboard.skipped_lines(report(failing, stage(1, N, lost))) == [
         "2 checks skipped, at no cost: it is dark",
-        "1 check skipped, no points until the other checks pass: it is dark",
+        "1 check skipped, no points while others fail: it is dark",
     ]
 
 

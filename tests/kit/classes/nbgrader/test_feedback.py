@@ -185,7 +185,7 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
                 NOT_RUN,
             ),
             (
-                "(-2)\n- It folds (-2, skipped: no points until the other checks pass)\n\n"
+                "(-2)\n- It folds (-2, skipped: no points while others fail)\n\n"
                 "No end (it loops)"
             ),
         ),
