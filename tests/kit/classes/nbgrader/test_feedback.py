@@ -184,10 +184,7 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
                 PASSED,
                 NOT_RUN,
             ),
-            (
-                "(-2)\n- It folds (-2, skipped: no points while others fail)\n\n"
-                "No end (it loops)"
-            ),
+            "(-2)\n- It folds (-2, skipped: no points while others fail)\n\nNo end (it loops)",
         ),
     ],
 )
