@@ -107,7 +107,12 @@ def _no_such(word: str, command: str, usage: str) -> str:
 
 
 def with_command(words: Sequence[str]) -> list[str]:
-    """The words with a command in front: without one, the command is `grade grade`."""
+    """The words with a command in front: without one, the command is `grade grade`.
+
+    `grade help COMMAND` is `grade COMMAND --help`.
+    """
+    if words[:1] and words[0] == "help":
+        return with_command([*words[1:2], "--help"])
     at = 0  # of the command: the options that every command has may stand before it
     while at < len(words) and words[at].partition("=")[0] in ("--plain", "--course"):
         at += 2 if words[at] == "--course" else 1

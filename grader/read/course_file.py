@@ -28,9 +28,10 @@ SCHEMA = 1
 # Commands of `grade`, which no stage may have as its slug.
 RESERVED = frozenset(
     {
-        *("all", "certificate", "class", "diff", "explore", "finale", "grade", "heatmap", "hint"),
-        *("init", "list", "new", "notebook", "package", "predict", "preview", "release", "repro"),
-        *("reset", "serve", "solution", "stubs", "suggest", "trace", "update", "verify", "watch"),
+        *("all", "certificate", "class", "diff", "explore", "finale", "grade", "heatmap", "help"),
+        *("hint", "init", "list", "new", "notebook", "package", "predict", "preview", "release"),
+        *("repro", "reset", "serve", "solution", "stubs", "suggest", "trace", "update", "verify"),
+        "watch",
     }
 )
 # Modules that the kit itself loads where the learner's files are imported.
@@ -92,7 +93,7 @@ def find_stage(course: Course, word: str) -> Stage:
     if word.isdecimal() and 1 <= int(word) <= len(slugs):
         return course.stages[int(word) - 1]
     # `grade test` must not suggest `grade reset`.
-    commands = difflib.get_close_matches(word, sorted(RESERVED - {"all"}), n=1, cutoff=0.75)
+    commands = difflib.get_close_matches(word, sorted(RESERVED - {"all", "help"}), n=1, cutoff=0.75)
     asked = {entry.name: stage.slug for stage in course.stages for entry in stage.entry_points}
     known = {**asked, **{name: name for name in [*slugs, *commands]}}
     name = _FOLDER.sub("", word).partition(".")[0]  # of a file, or of a check

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -197,9 +198,9 @@ def _class(
     if not reports:
         raise KitError("there is no misconception yet")
     headings = hint_headings(stage)
-    version = Version("", {})
+    version, now = Version("", {}), datetime.now(timezone.utc)
     entries = [
-        LedgerEntry(SubmissionRecord(each.id, ""), version, _SEED, "cpu", report, when="")
+        LedgerEntry(SubmissionRecord(each.id, ""), version, _SEED, "cpu", report, now)
         for each, report in reports
     ]
     assignment, hints = Assignment(course.name, (stage,)), {stage.slug: headings}

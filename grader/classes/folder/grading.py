@@ -158,7 +158,7 @@ class FolderClass:
         if report is not None:
             before = self.ledger.latest_of(job.record.student)
             report = keeping_removed(report, before.report if before else None, self.course)
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        now = datetime.now(timezone.utc).replace(microsecond=0)
         device = "" if report is None else report.device
         entry = LedgerEntry(job.record, self.version, job.seed, device, report, now, seconds)
         self.ledger.add(entry, job.submitted, proposed=proposed)

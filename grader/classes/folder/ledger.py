@@ -87,7 +87,7 @@ class Ledger:
                 "?, ?, ?, ?, ?, ?, ?, ? FROM versions WHERE engine = ? AND stages = ?",
                 (
                     *(record.student, record.content, json.dumps(record.notes), entry.seed),
-                    *(entry.device, report, run_notes, entry.when, entry.seconds),
+                    *(entry.device, report, run_notes, _text_of(entry.when), entry.seconds),
                     *(entry.is_lost, proposed, _text_of(record.submitted), *known),
                 ),
             )
@@ -248,18 +248,19 @@ def _entry(row: tuple[Any, ...]) -> LedgerEntry:
         raise ValueError("a value does not have its column's type")
     number, student, content, notes, engine, stages, seed, device, *rest = row
     text, run_notes, at, seconds, submitted = rest
+    came = _time_of(submitted) if submitted else None
     report = None
     if text is not None:
         report = replace(from_json(json.loads(text)), notes=_strings(json.loads(run_notes)))
     versions: Mapping[str, str] = json.loads(stages)
     _strings([*versions.keys(), *versions.values()])
     return LedgerEntry(
-        record=SubmissionRecord(student, content, _strings(json.loads(notes)), _time_of(submitted)),
+        record=SubmissionRecord(student, content, _strings(json.loads(notes)), came),
         version=Version(engine, versions),
         seed=seed,
         device=device,
         report=report,
-        when=at,
+        when=_time_of(at),
         seconds=seconds,
         number=number,
     )
@@ -269,10 +270,10 @@ def _text_of(moment: datetime | None) -> str:
     return "" if moment is None else moment.isoformat()
 
 
-def _time_of(text: str) -> datetime | None:
+def _time_of(text: str) -> datetime:
     """A time that `_text_of` wrote. Raises ValueError."""
-    moment = datetime.fromisoformat(text) if text else None
-    if moment is not None and moment.tzinfo is None:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
         raise ValueError("a time has no zone")
     return moment
 

@@ -81,6 +81,7 @@ def write_results(
             moved=moved,
             skipped=json.loads(ledger.fact(SKIPPED) or "[]"),
             anonymous=args.anonymous,
+            zone=course.zone,
         ),
     }
     try:

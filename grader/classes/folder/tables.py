@@ -45,7 +45,7 @@ def score_rows(entries: Iterable[LedgerEntry], assignment: Assignment) -> Iterat
             points = [amount(value) for value in values]
             points += [amount(by_slug[slug].score) if slug in by_slug else "" for slug in slugs]
         when = "" if entry.record.submitted is None else entry.record.submitted.isoformat()
-        facts = status, str(entry.seed), when, entry.when, notes
+        facts = status, str(entry.seed), when, entry.when.isoformat(), notes
         yield [csv_cell(entry.student), *points, *facts]
 
 
@@ -67,7 +67,7 @@ def json_line(entry: LedgerEntry, assignment: Assignment) -> str:
     data = {
         "student": entry.student,
         "number": entry.number,
-        "when": entry.when,
+        "when": entry.when.isoformat(),
         "submitted": submitted and submitted.isoformat(),
         "seconds_late": late and round(late.seconds, 3),
         "late_penalty": round(found.penalty, 2),

@@ -39,9 +39,9 @@ class SubmissionRecord:
 class LedgerEntry:
     """A verdict in the ledger, and everything needed to reproduce it.
 
-    If the grader failed, it `is_lost`: there is no `report`, and the notes say why. `when` is ISO
-    8601 in UTC, `seconds` how long grading took. `number` is the place in the ledger, 0 before the
-    entry is added.
+    If the grader failed, it `is_lost`: there is no `report`, and the notes say why. `when` is in
+    UTC, `seconds` how long grading took. `number` is the place in the ledger, 0 before the entry is
+    added.
     """
 
     record: SubmissionRecord
@@ -49,7 +49,7 @@ class LedgerEntry:
     seed: int
     device: str
     report: Report | None
-    when: str
+    when: datetime
     seconds: float = 0.0
     number: int = 0
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import tzinfo
 from types import MappingProxyType
 
 from grader.classes.folder.counted import late_of, spread
@@ -68,6 +69,7 @@ def class_report(
     moved: Moved | None = None,
     skipped: Sequence[str] = (),
     anonymous: bool = False,
+    zone: tzinfo | None = None,
 ) -> Iterator[str]:
     """The page, piece by piece: the class, then a section for each student.
 
@@ -75,12 +77,13 @@ def class_report(
     numbers in that order instead of names, and leaves `similar` answers out.
     `hints` are the headings of each stage's hints, `moved` is what changed since an assignment
     before. `skipped` has a sentence about each file that is no submission; they name students.
+    Times are in the `zone`, or in UTC.
     On paper, the class takes one page: the summary and what to teach next.
     """
 
     def people() -> Iterator[Person]:
         for number, entry in enumerate(entries(), start=1):
-            yield Person(number, entry, anonymous, late_of(assignment, entry))
+            yield Person(number, entry, anonymous, late_of(assignment, entry), zone)
 
     named = {name for one in similar.alike for name in one.students} if similar else set()
     named.update(name for one in unexplained for name in one.students[:NAMED])

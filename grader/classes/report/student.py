@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone, tzinfo
 
 from grader.classes.folder.counted import Counted, counted
 from grader.classes.folder.types import LedgerEntry
@@ -26,12 +27,16 @@ _BY_HAND = "The grader itself failed here: set these points by hand."
 
 @dataclass(frozen=True)
 class Person:
-    """A student's verdict, place in the class, name on the page, and whether it came late."""
+    """A student's verdict, place in the class, name on the page, and whether it came late.
+
+    The page shows times in this `zone`, in UTC without one.
+    """
 
     number: int
     entry: LedgerEntry
     anonymous: bool
     late: Late | None = None
+    zone: tzinfo | None = None
 
     @property
     def name(self) -> str:
@@ -120,13 +125,12 @@ def _facts(person: Person, more: Mapping[str, str]) -> Iterator[str]:
     facts = {"Points": points}
     if not person.anonymous:  # the times are nearly in the order of the names
         if entry.record.submitted is not None:
-            submitted = entry.record.submitted.isoformat(timespec="seconds")
-            facts["Submitted"] = text(moment(submitted))
+            facts["Submitted"] = text(moment(entry.record.submitted, person.zone))
         if person.late is not None:
-            facts["Due"] = text(moment(person.late.due.isoformat(timespec="seconds")))
+            facts["Due"] = text(moment(person.late.due, person.zone))
         where = f", on {text(entry.device)}, in {entry.seconds:.2f} s" if entry.device else ""
         facts |= {
-            "Graded": text(moment(entry.when)) + where,
+            "Graded": text(moment(entry.when, person.zone)) + where,
             "Seed": str(entry.seed),
             **({"Course": text(report.whole_name)} if report and report.version else {}),
             "Engine": f"<code>{text(entry.version.engine)}</code>",
@@ -208,6 +212,6 @@ def _points(stage: StageResult) -> str:
     return f"{amount(stage.score)} of {amount(stage.max_score)}{bonus}"
 
 
-def moment(when: str) -> str:
-    """ISO 8601 in UTC as "2026-01-31 12:00:00 UTC"."""
-    return when.replace("T", " ").replace("+00:00", " UTC")
+def moment(when: datetime, zone: tzinfo | None) -> str:
+    """A time as "2026-01-31 13:00:00 CET" in this zone, or in UTC."""
+    return f"{when.astimezone(zone or timezone.utc):%Y-%m-%d %H:%M:%S %Z}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 
 from grader.classes.folder.counted import all_points
 from grader.classes.folder.types import LedgerEntry
+from grader.classes.report.student import moment
 from grader.show.screen import amount, count
 from grader.types.report import REFUSED, CheckResult, Report, StageResult
 from grader.types.text import listed
@@ -89,13 +91,13 @@ def _of(stage: StageResult) -> str:
     return f"{amount(stage.score)} of {amount(stage.max_score)}"
 
 
-def reasons(before: LedgerEntry, after: LedgerEntry) -> Iterator[str]:
+def reasons(before: LedgerEntry, after: LedgerEntry, zone: tzinfo | None) -> Iterator[str]:
     """Everything that differs of what a verdict depends on."""
     if before.record.content != after.record.content:
         yield "another submission was graded"
     came = after.record.submitted
     if came is not None and came != before.record.submitted:
-        yield f"the time of submission is {came:%Y-%m-%d %H:%M:%S} UTC"
+        yield f"the time of submission is {moment(came, zone)}"
     if before.version.engine != after.version.engine:
         yield "the kit, Python or a library has another version"
     report = after.report or before.report
@@ -112,18 +114,20 @@ def reasons(before: LedgerEntry, after: LedgerEntry) -> Iterator[str]:
 
 
 def with_changes(
-    entries: Sequence[LedgerEntry], slugs: Sequence[str]
+    entries: Sequence[LedgerEntry], slugs: Sequence[str], zone: tzinfo | None
 ) -> Iterator[tuple[LedgerEntry, str, list[str]]]:
     """Each verdict with its points in words, and what `changed` since the one before."""
     for before, entry in zip((None, *entries), entries, strict=False):
         points = "points by hand" if entry.is_lost else count(all_points(entry), "point")
-        lines = [] if before is None else changed(before, entry, slugs)
+        lines = [] if before is None else changed(before, entry, slugs, zone)
         yield entry, points, list(lines)
 
 
-def changed(before: LedgerEntry, after: LedgerEntry, slugs: Sequence[str]) -> Iterator[str]:
+def changed(
+    before: LedgerEntry, after: LedgerEntry, slugs: Sequence[str], zone: tzinfo | None
+) -> Iterator[str]:
     """What differs from the verdict before: what it depends on, then the points of the stages."""
-    why = "; ".join(reasons(before, after))
+    why = "; ".join(reasons(before, after, zone))
     yield f"Changed: {why}." if why else _NO_REASON
     stages = [each for each in stage_changes(before, after) if each.slug in slugs]
     is_same_code = before.record.content == after.record.content

@@ -58,7 +58,9 @@ def why(args: argparse.Namespace, course: Course) -> int:
         late = late_of(assignment_of(args, course, ledger), last)
         name = file_names(ledger.students())[last.student]
     stages = graded_stages(course, last, args.what)
-    console(args).print(history(entries, [stage.slug for stage in stages], late), end="")
+    console(args).print(
+        history(entries, [stage.slug for stage in stages], late, course.zone), end=""
+    )
     if submission is None:
         return 0
     answer = stored(course, entries, stages)
@@ -84,7 +86,7 @@ def _show_answer(
     folder = args.out / "why" / (report.stages[0].slug if args.what else "")
     file = folder / f"{name}.html"
     write_file(
-        file, "".join(answer_page(course.title, answer, late))
+        file, "".join(answer_page(course.title, answer, late, course.zone))
     )  # first: a pager may end early
     command = f"grade class --out {shlex.quote(short_path(args.out))} --why={shlex.quote(student)}"
     why = every_reason(report) if args.what else overview(report, command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import tzinfo
 
 from grader.classes.late import Late
 from grader.classes.report.look import PAGE_END, page_start, text, verbatim
@@ -14,14 +15,16 @@ from grader.classes.why.changes import with_changes
 _MOST = {"lines": 1000, "letters": 50_000}  # of an input, or of the lines that show a failure
 
 
-def answer_page(title: str, answer: Answer, late: Late | None = None) -> Iterator[str]:
+def answer_page(
+    title: str, answer: Answer, late: Late | None = None, zone: tzinfo | None = None
+) -> Iterator[str]:
     """The page, piece by piece. It has no line of a check, a solution or another student.
 
-    `late` is how late the submission came, if it did.
+    `late` is how late the submission came, if it did. Times are in the `zone`, or in UTC.
     """
     answer = replace(answer, report=answer.report.for_students)
     entry = replace(answer.entries[-1], report=answer.report)
-    person = Person(1, entry, False, late)
+    person = Person(1, entry, False, late, zone)
     yield page_start(f"{entry.student}: {title}")
     yield (
         f"<header><h1><bdi>{text(person.name, LONG_NAME)}</bdi></h1><p>{text(title)}</p></header>\n"
@@ -34,8 +37,8 @@ def answer_page(title: str, answer: Answer, late: Late | None = None) -> Iterato
         yield f"<p>{text(PRESENT)}</p>"
     yield "<h2>All verdicts</h2><ul>"
     slugs = [stage.slug for stage in answer.report.stages]
-    for entry, points, lines in with_changes(answer.entries, slugs):
-        yield f"<li>{text(moment(entry.when))}: {points}, seed {entry.seed}"
+    for entry, points, lines in with_changes(answer.entries, slugs, zone):
+        yield f"<li>{text(moment(entry.when, zone))}: {points}, seed {entry.seed}"
         yield "".join(f"<br>{text(line, 2000)}" for line in lines) + "</li>"
     yield f"</ul></main>\n{PAGE_END}"
 

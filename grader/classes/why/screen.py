@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 
 from rich.text import Text
 
@@ -25,18 +26,22 @@ _NAME, _REASON = 60, 500  # cells of a name, of a reason
 
 @framed
 def history(
-    page: Page, entries: Sequence[LedgerEntry], slugs: Sequence[str], late: Late | None = None
+    page: Page,
+    entries: Sequence[LedgerEntry],
+    slugs: Sequence[str],
+    late: Late | None = None,
+    zone: tzinfo | None = None,
 ) -> Iterator[Text]:
     """All verdicts on a student, oldest first, and what changed in these stages, and why.
 
-    `late` is how late the last submission came, if it did.
+    `late` is how late the last submission came, if it did. Times are in the `zone`, or in UTC.
     """
     yield from page.sentence(page.word(entries[-1].student), "bold")
-    for entry, points, lines in with_changes(entries, slugs):
+    for entry, points, lines in with_changes(entries, slugs, zone):
         engine = f"engine {entry.version.engine[:_DIGEST]}"
         version = entry.report.version if entry.report is not None else ""
         course = f"version {version}, " if version else ""
-        line = f"{moment(entry.when)}: {points}, seed {entry.seed}, {course}{engine}"
+        line = f"{moment(entry.when, zone)}: {points}, seed {entry.seed}, {course}{engine}"
         yield from page.wrap(page.word(line), MARGIN + 2)
         for note in (*lines, *entry.record.notes):
             yield from page.wrap(page.word(note), MARGIN + 4)

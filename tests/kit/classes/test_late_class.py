@@ -75,7 +75,7 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(
     assert "came late by 1 day 59 minutes, which costs 20% of its points: 8 of 10 points" in told
     page = (out / "why" / "dan.html").read_text("utf-8")
     assert "<strong>8</strong> of 10" in page and "late by 1 day 59 minutes" in page
-    assert "2026-10-25 22:58:00 UTC" in page and "2026-10-24 21:59:00 UTC" in page
+    assert "2026-10-25 23:58:00 CET" in page and "2026-10-24 23:59:00 CEST" in page
     table.write_text("student\ndan\n", encoding="utf-8")
     grade(*class_of(course, out), "--requests", str(table))
     assert (
@@ -106,7 +106,7 @@ def test_a_new_time_of_submission_grades_nothing_even_after_a_change_of_the_cour
             "late_penalty": 0,
         }
     told = " ".join(grade(*class_of(course, out), "--why", "cas").split())
-    assert "Changed: the time of submission is 2026-10-25 22:58:00 UTC." in told
+    assert "Changed: the time of submission is 2026-10-25 23:58:00 CET." in told
 
 
 def test_two_assignments_do_not_share_results(course: Path, tmp_path: Path, refused: Typed) -> None:

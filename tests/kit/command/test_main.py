@@ -38,7 +38,7 @@ def test_every_module_of_a_command_is_in_the_table() -> None:
 
 
 def test_no_stage_hides_a_command() -> None:
-    assert {*_COMMANDS, "all"} == RESERVED
+    assert {*_COMMANDS, "all", "help"} == RESERVED
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,12 @@ def test_the_options_of_every_command_may_stand_before_it() -> None:
     assert with_command(["--plain", "hint", "2"]) == ["hint", "2", "--plain"]
     assert with_command(["--course", "list", "list"]) == ["list", "--course", "list"]
     assert with_command(["--course=a", "--plain"]) == ["grade", "--course=a", "--plain"]
+
+
+def test_help_is_a_word_too() -> None:
+    assert with_command(["help"]) == ["--help"]
+    assert with_command(["help", "hint"]) == ["hint", "--help"]
+    assert with_command(["help", "softmax"]) == ["grade", "softmax", "--help"]
 
 
 def test_the_help_names_the_commands_that_people_type(capsys: Capture) -> None:

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -241,9 +241,8 @@ CHECK = CheckResult(
 RESULT = StageResult("smooth", "Smooth", Status.FAILED, 1, 3, False, (CHECK,))
 REPORT = Report("smoothing", "ann", "cpu", 1, 3, 0, (RESULT,), ("seed 7",))
 VERSION = Version("engine", {"smooth": "1"})
-ENTRY = LedgerEntry(
-    SubmissionRecord("ann", "c", ("odd",)), VERSION, 7, "cpu", REPORT, "2026-01-05T10:00", 0.25
-)
+WHEN = datetime(2026, 1, 5, 10, tzinfo=timezone.utc)
+ENTRY = LedgerEntry(SubmissionRecord("ann", "c", ("odd",)), VERSION, 7, "cpu", REPORT, WHEN, 0.25)
 
 
 def _ledger_seed() -> bytes:

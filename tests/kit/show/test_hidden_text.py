@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -100,8 +101,9 @@ def entry(letter: str) -> LedgerEntry:
     stage = StageResult("fold", "Fold", Status.FAILED, 1, 5, False, (check, late, none), None, said)
     broken = StageResult("tail", "Tail", Status.ERROR, 0, 5, False, (error,), None, said)
     report = Report("birds", said, "cpu", 1, 10, 0, (stage, broken), (said,))
+    when = datetime(2026, 1, 5, tzinfo=timezone.utc)
     return LedgerEntry(
-        SubmissionRecord(said, "c", (said,)), Version("e", {"fold": "1"}), 7, "cpu", report, "2026"
+        SubmissionRecord(said, "c", (said,)), Version("e", {"fold": "1"}), 7, "cpu", report, when
     )
 
 

@@ -25,8 +25,9 @@ CHECKS = (
 )
 STAGE = StageResult("fold", "Fold", Status.FAILED, 1, 3, False, CHECKS)
 REPORT = Report("birds", "ann", "cpu", 1, 3, 0, (STAGE,), ("seed 7",))
-RECORD = SubmissionRecord("ann", "c1", ("odd",), datetime(2026, 1, 5, 9, tzinfo=timezone.utc))
-ENTRY = LedgerEntry(RECORD, VERSION, 7, "cpu", REPORT, "2026-01-05T10:00", 0.25)
+WHEN = datetime(2026, 1, 5, 9, tzinfo=timezone.utc)
+RECORD = SubmissionRecord("ann", "c1", ("odd",), WHEN)
+ENTRY = LedgerEntry(RECORD, VERSION, 7, "cpu", REPORT, WHEN, 0.25)
 SUBMISSION = Submission("ann", {"fold.py": b"\xff\x00 bytes"})
 
 
@@ -63,7 +64,7 @@ def test_what_was_handed_in_comes_back_as_it_was(ledger: Ledger, submission: Sub
 
 def test_the_last_verdict_counts_by_any_clock_and_the_others_stay(ledger: Ledger) -> None:
     for seed in (1, 2, 3):
-        when = f"2026-01-0{9 - seed}T10:00"  # each day before the last
+        when = WHEN.replace(day=9 - seed)  # each day before the last
         ledger.add(replace(ENTRY, seed=seed, when=when), SUBMISSION)
     ledger.add(replace(ENTRY, record=SubmissionRecord("bob", "c1")), SUBMISSION)
     assert [(entry.student, entry.seed) for entry in ledger.latest()] == [("ann", 3), ("bob", 7)]

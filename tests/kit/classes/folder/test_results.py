@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from grader.types.submission import Submission
 from tests.kit.support.checkout import TINY
 from tests.kit.support.tiny import Capture, Typed
 
+WHEN = datetime(2026, 1, 5, tzinfo=timezone.utc)
 NAMES = [f"name{n:02}" for n in range(20)]
 ODD = b"""def smooth(signal):
     edges = [place for place, value in enumerate(signal) if value * 3 > len(signal) // 2]
@@ -37,7 +39,7 @@ def results(folder: Path, given: Mapping[str, tuple[Report, bytes]], **options: 
         for name, (report, code) in given.items():
             submission = Submission(name, {"smooth.py": code})
             record = SubmissionRecord(name, content_of(submission))
-            entry = LedgerEntry(record, Version("e", {}), 7, "cpu", report, "now", 1.0)
+            entry = LedgerEntry(record, Version("e", {}), 7, "cpu", report, WHEN, 1.0)
             ledger.add(entry, submission)
         return write_results(args, ledger, TINY, TINY.assignments[0])
 

@@ -16,8 +16,9 @@ STAGES = tuple(Stage(slug, slug, 5, False, (), (), Path()) for slug in ("fold", 
 BIRDS = Assignment("birds", STAGES)
 RESULT = StageResult("fold", "Fold", Status.PASSED, 2.5, 5, False, ())
 REPORT = Report("birds", "ann", "cpu", 2.5, 10, 1, (RESULT,), ("seed 7",))
+WHEN = datetime(2026, 1, 5, tzinfo=timezone.utc)
 ENTRY = LedgerEntry(
-    SubmissionRecord("ann", "c"), Version("e", {"fold": "1"}), 7, "cpu", REPORT, "2026", 0.5
+    SubmissionRecord("ann", "c"), Version("e", {"fold": "1"}), 7, "cpu", REPORT, WHEN, 0.5
 )
 
 

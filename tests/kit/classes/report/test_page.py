@@ -7,6 +7,7 @@ import re
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -36,6 +37,7 @@ EVIL = '<script>alert(1)</script><img src=x onerror="f()">\'\x1b[31m\x00\u202eev
 FOLD = Stage("fold", "Fold a sheet", 10, False, (), (), Path())
 FLY = Stage("fly", "Let it fly", 5, False, ("fold",), (), Path())
 FLIGHT = Assignment("flight", (FOLD, FLY))
+WHEN = datetime(2026, 1, 5, 10, tzinfo=timezone.utc)
 UPSIDE_DOWN = Diagnosis("upside_down", "You fold it `upside` down.", 3)
 
 
@@ -55,8 +57,7 @@ def entry(student: str, *stages: StageResult, notes: tuple[str, ...] = ()) -> Le
     score = sum(stage.score for stage in stages)
     report = Report("Birds", student, "cpu", score, 15.0, 0.0, stages, ("seed 7",))
     record = SubmissionRecord(student, "c0ffee", notes)
-    when = "2026-01-05T10:00:00+00:00"
-    return LedgerEntry(record, Version("e17", {}), 7, "cpu", report, when, seconds=1.5)
+    return LedgerEntry(record, Version("e17", {}), 7, "cpu", report, WHEN, seconds=1.5)
 
 
 GOOD, BAD = check("hold", Outcome.PASSED), check("hold", Outcome.FAILED, "it tears", UPSIDE_DOWN)
@@ -366,7 +367,7 @@ def test_nothing_of_a_strangers_is_markup() -> None:
     report = Report(EVIL, EVIL, EVIL, 0, 15, 0, (evil,), (EVIL, UNLOCKED + EVIL))
     record = SubmissionRecord(EVIL, EVIL, (EVIL,))
     version = Version(EVIL, {})
-    entries = [LedgerEntry(record, version, 1, EVIL, one, EVIL) for one in (report, None)]
+    entries = [LedgerEntry(record, version, 1, EVIL, one, WHEN) for one in (report, None)]
     page = read(*entries, *CLASS)
     assert "img" not in page.tags and page.tags.count("script") == 1
     assert "\x1b" not in page.html and "\x00" not in page.html and "\u202e" not in page.html
