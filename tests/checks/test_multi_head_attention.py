@@ -686,7 +686,7 @@ def test_modes(submission: Submission, rand: Rand) -> None:
 def test_dropout_with_a_mask(
     submission: Submission, rand: Rand, device: torch.device, p: float
 ) -> None:
-    """A mask changes nothing about dropout: each call drops weights anew"""
+    """A mask changes nothing about dropout: each call drops other weights"""
     state, H, inputs = dropout_case(rand, device)
     mask = padding([5, 3, 4], inputs[1].shape[1], device)
     # A wrong mask costs points in other checks: here the module's own results are the norm.
