@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:  # a full disk, for example: nothing that a command could expect
         complain(f"the operating system refused a request: {error}")
-        with suppress(OSError):  # else Python tries once more at its end, and complains itself
+        with suppress(OSError):  # else Python writes again when it ends, and fails
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
 

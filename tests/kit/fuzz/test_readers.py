@@ -43,8 +43,8 @@ def holds(reader: Reader, data: bytes) -> None:
     assert time.process_time() - start < CPU_SECONDS
 
 
-def tried(name: str, examples: int, failing: Path, *, anew: bool = False) -> int:
-    """Try so many `examples`, the same every time unless `anew`; returns how many were tried.
+def tried(name: str, examples: int, failing: Path, *, fresh: bool = False) -> int:
+    """Try this many `examples`, new ones each time if `fresh`; returns how many were tried.
 
     The smallest input that fails is written to the folder `failing`.
     """
@@ -52,7 +52,7 @@ def tried(name: str, examples: int, failing: Path, *, anew: bool = False) -> int
 
     @settings(
         max_examples=examples,
-        derandomize=not anew,
+        derandomize=not fresh,
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
@@ -96,7 +96,7 @@ def test_a_damaged_input_is_read_or_refused(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", READERS)
 def test_damaged_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
     before = _most_memory()
-    count = tried(name, int(ASKED_FOR or LONG), tmp_path, anew=ASKED_FOR is not None)
+    count = tried(name, int(ASKED_FOR or LONG), tmp_path, fresh=ASKED_FOR is not None)
     grown = _most_memory() - before
     print(f"{name}: {count} inputs tried, {grown >> 20} MiB more in use")
     assert count >= LONG
