@@ -67,7 +67,7 @@ def write(slug: str, found: dict[str, tuple[str, ...]]) -> None:
     def noted(heading: re.Match[str]) -> str:
         base, name, wrong, before = heading.groups()
         ids = ", ".join(found[name]) if name in found and before != "?" else before
-        return f"{base}.{name}: {wrong}\n" + (f"told: {ids}\n" if ids else "")
+        return f"{base}.{name}: {wrong}" + (f" -> {ids}\n" if ids else "\n")
 
     file = table_file(slug)
     text = HEADING.sub(noted, file.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """The wrong answers of the corpus: mistakes put into right code, a file for each stage.
 
-answers/<slug>.diff has an entry for each. It begins "<base>.<name>: ", then what is wrong with it.
-"told: " lists the reasons that its author is given, if any; "?" if they vary (see explained.py).
+answers/<slug>.diff has an entry for each. It begins "<base>.<name>: ", then what is wrong with it,
+then " -> " and the reasons that its author is told, if any; "?" if they vary (see explained.py).
 <base> is the right answer that it starts from: answers/<slug>/<base>.py or
 tests/accepted/<slug>/<name>.py, or "whole" for an answer that shares nothing with one. The rest is
 the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines that begin with a
@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.kit.support.checkout import ROOT
 
 ANSWERS = Path(__file__).parent / "answers"
-HEADING = re.compile(r"^([\w/]+)\.(\w+): (.+)\n(?:told: (.+)\n)?", re.MULTILINE)
+HEADING = re.compile(r"^([\w/]+)\.(\w+): (.+?)(?: -> (.+))?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
