@@ -2,12 +2,12 @@
 
 answers/<slug>.diff has an entry for each. It begins "<base>.<name>: ", then what is wrong with it,
 then " -> " and the reasons that its author is told, if any; "?" if they vary (see explained.py).
-<base> is the right answer that it starts from: answers/<slug>/<base>.py or
-tests/accepted/<slug>/<name>.py, or "whole" for an answer that shares nothing with one. The rest is
-the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines that begin with a
-space only say where, and "@@" stands between two places. "! old => new" changes part of a line and
-needs no "@@" before it. Each place must occur once in the base; "!! old => new" changes all of
-several.
+<base> is the right answer that it starts from: answers/<slug>/<base>.py,
+tests/accepted/<slug>/<name>.py or "solution", or "whole" for an answer that shares nothing with
+one. The rest is the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines
+that begin with a space only say where, and "@@" stands between two places. "! old => new" changes
+part of a line and needs no "@@" before it. Each place must occur once in the base;
+"!! old => new" changes all of several.
 """
 
 import re
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.kit.support.checkout import ROOT
+from grader.read.stubs import read_solution
+from tests.kit.support.checkout import COURSE, ROOT
 
 ANSWERS = Path(__file__).parent / "answers"
 HEADING = re.compile(r"^([\w/]+)\.(\w+): (.+?)(?: -> (.+))?\n", re.MULTILINE)
@@ -67,9 +68,7 @@ def _ids(told: str | None) -> tuple[str, ...] | None:
 
 
 def _edited(slug: str, name: str, base: str, edit: str) -> str:
-    folder, _, base = base.rpartition("/")
-    file = (ROOT / "tests" / folder if folder else ANSWERS) / slug / f"{base}.py"
-    text = "\n" if base == "whole" else "\n" + file.read_text(encoding="utf-8")
+    text = "\n" + _base(slug, base)
     for place in re.split(r"\n@@\n|\n(?=!!? )", edit):
         if place.startswith("!"):
             old, new = place.partition(" ")[2].split(" => ")
@@ -77,9 +76,19 @@ def _edited(slug: str, name: str, base: str, edit: str) -> str:
             old, new = (_without(sign, place) for sign in "+-")
         count = text.count(old)
         if count == 0 or (count > 1) != place.startswith("!! "):
-            raise ValueError(f"{table_file(slug).name}, {name}: {count} in {base}.py of:\n{old}")
+            raise ValueError(f"{table_file(slug).name}, {name}: {count} in {base} of:\n{old}")
         text = text.replace(old, new)
     return text[1:]
+
+
+def _base(slug: str, base: str) -> str:
+    if base == "whole":
+        return ""
+    if base == "solution":
+        return read_solution(COURSE.stage(slug))
+    folder, _, base = base.rpartition("/")
+    file = (ROOT / "tests" / folder if folder else ANSWERS) / slug / f"{base}.py"
+    return file.read_text(encoding="utf-8")
 
 
 def _without(sign: str, place: str) -> str:
