@@ -83,8 +83,8 @@ def test_the_numbers_are_those_of_torch(
     context = torch.nn.functional.scaled_dot_product_attention(
         *(q, k, v), attn_mask=~blocked, scale=scale / q.shape[-1] ** 0.5
     )
-    torch.testing.assert_close(steps["context"], context)
-    torch.testing.assert_close(steps["output of the module"], steps["output"])
+    assert torch.allclose(steps["context"], context, atol=1e-5)
+    assert torch.allclose(steps["output of the module"], steps["output"], atol=1e-5)
     assert (steps["weights"][..., blocked] == 0).all()
     assert "NaN" not in str(parts[-1]) and "nan" not in str(parts[-1])
 
