@@ -81,7 +81,7 @@ def damaged_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
             data = data[:first]
         else:
             data = data[:first] + draw(_INSTEAD[kind](old, seeds)) + data[last:]
-    return draw(st.sampled_from((_same, _same, _same, _windows, _marked, _utf16)))(data)
+    return draw(st.sampled_from(_SAVED))(data)
 
 
 @st.composite
@@ -95,14 +95,6 @@ def _part(draw: st.DrawFn, data: bytes) -> tuple[int, int]:
     return first, min(len(data), first + draw(st.integers(0, 400)))
 
 
-def _instead(old: bytes, seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    return st.sampled_from(_PIECES) | st.binary(max_size=4)
-
-
-def _beside(old: bytes, seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    return st.sampled_from(_PIECES).map(lambda piece: piece + old)
-
-
 def _again(old: bytes, seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     most = 300 if len(old) < 1000 else 4
     return st.sampled_from((0, 2, 2, 3, most)).map(lambda times: old * times)
@@ -113,24 +105,21 @@ def _elsewhere(old: bytes, seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     return _part(whole).map(lambda part: whole[part[0] : part[1]])
 
 
-_INSTEAD = {"instead": _instead, "beside": _beside, "again": _again, "elsewhere": _elsewhere}
+_INSTEAD = {
+    "instead": lambda old, seeds: st.sampled_from(_PIECES) | st.binary(max_size=4),
+    "beside": lambda old, seeds: st.sampled_from(_PIECES).map(lambda piece: piece + old),
+    "again": _again,
+    "elsewhere": _elsewhere,
+}
 _KINDS = (*_INSTEAD, "instead", "again", "cut")
 
 
-def _same(data: bytes) -> bytes:
-    return data
-
-
-def _windows(data: bytes) -> bytes:
-    return data.replace(b"\n", b"\r\n")
-
-
-def _marked(data: bytes) -> bytes:
-    return b"\xef\xbb\xbf" + data
-
-
-def _utf16(data: bytes) -> bytes:
-    return data.decode("utf-8", "replace").encode("utf-16")
+_SAVED: tuple[Callable[[bytes], bytes], ...] = (
+    *[lambda data: data] * 3,
+    lambda data: data.replace(b"\n", b"\r\n"),
+    lambda data: b"\xef\xbb\xbf" + data,
+    lambda data: data.decode("utf-8", "replace").encode("utf-16"),
+)
 
 
 def as_json(data: Any) -> bytes:

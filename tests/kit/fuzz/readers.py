@@ -91,7 +91,7 @@ def _file(folder: Path, name: str, data: bytes) -> Path:
     return file
 
 
-def _stage(file: Path, root: Path, data: bytes, stage: Stage = STAGE) -> Stage:
+def _stage(file: Path, data: bytes, root: Path, stage: Stage = STAGE) -> Stage:
     """The stage, in a course whose `file` holds the data."""
     _file(root, file.relative_to(stage.root).as_posix(), data)
     return replace(stage, root=root)
@@ -104,27 +104,11 @@ COURSE_DATA: Any = parse_toml((TINY.root / "course.toml").read_text(encoding="ut
 }
 
 
-def _course(data: bytes, folder: Path) -> Course:
-    return read_course(_file(folder, "course.toml", data))
-
-
 def _hints(data: bytes, folder: Path) -> Hints:
-    stage = _stage(STAGE.hints_file, folder, data)
+    stage = _stage(STAGE.hints_file, data, folder)
     hints = read_hints(stage)
     assert len(above_last_rung(stage)) <= len(data)
     return hints
-
-
-def _predictions(data: bytes, folder: Path) -> Predictions | None:
-    return read_predictions(_stage(ATTENTION.predictions_file, folder, data, ATTENTION))
-
-
-def _records(data: bytes, folder: Path) -> Records:
-    return read_records(_stage(STAGE.mutants_file, folder, data))
-
-
-def _stub(data: bytes, folder: Path) -> str:
-    return read_stub(_stage(STAGE.solution_file, folder, data))
 
 
 # --- what is handed in -------------------------------------------------------------------------
@@ -163,10 +147,6 @@ def _restored(data: bytes, folder: Path) -> tuple[str, ...]:
     ids = [cell["id"] for cell in found.notebook["cells"]]
     assert len(set(ids)) == len(ids) >= len(RELEASED)
     return found.notes
-
-
-def _script(data: bytes, folder: Path) -> Submission:
-    return read_submission(_file(folder, "a.py", data))
 
 
 def _archive(data: bytes, folder: Path) -> Upload:
@@ -218,19 +198,14 @@ def _mark(data: bytes, folder: Path) -> Course:
 
 def _update(data: bytes, folder: Path) -> str:
     solution = STAGE.solution_file.read_bytes()
-    course = replace(TINY, root=folder, stages=(_stage(STAGE.solution_file, folder, solution),))
+    course = replace(TINY, root=folder, stages=(_stage(STAGE.solution_file, solution, folder),))
     workspace = Workspace(folder / "mine", course)
-    mark_workspace_in(workspace)
+    workspace.root.mkdir()
+    mark_workspace(workspace.root, course)
     old, _, work = data.partition(b"\0\0\0")
     keep_stub(workspace, course.stages[0], old.decode("utf-8", "replace"))
     _file(workspace.root, f"exercises/{STAGE.file_name}", work)
     return update_workspace(workspace)[0].update.value
-
-
-def mark_workspace_in(workspace: Workspace) -> None:
-    """Make the folder of a workspace."""
-    workspace.root.mkdir()
-    mark_workspace(workspace.root, workspace.course)
 
 
 # --- a class -----------------------------------------------------------------------------------
@@ -335,10 +310,6 @@ _ROSTER = (
 )
 
 
-def _scores(data: bytes, folder: Path) -> Scores:
-    return parse_scores(read_text(_file(folder, "scores.csv", data)), None, "scores.csv")
-
-
 def _roster(data: bytes, folder: Path) -> PointsImport:
     rows, _ = parse_table(read_text(_file(folder, "roster.csv", data)), "the roster")
     return canvas_import(rows, {"ann": 1.5, "bob_8": 2, "cas": 3}, "Birds")
@@ -350,39 +321,38 @@ def _times(data: bytes, folder: Path) -> Times:
     return found
 
 
-def _requests(data: bytes, folder: Path) -> list[Asked]:
-    return read_requests(_file(folder, "requests.csv", data))
-
-
-def _read(file: Path) -> bytes:
-    return file.read_bytes()
-
-
+STUB, MUTANTS = STAGE.exercise_file.read_bytes(), STAGE.mutants_file.read_bytes()
 READERS: dict[str, Reader] = {
     "course": Reader(
-        _course, Course, damaged_text(COURSE_DATA, as_toml, [_read(TINY.root / "course.toml")])
+        lambda data, folder: read_course(_file(folder, "course.toml", data)),
+        Course,
+        damaged_text(COURSE_DATA, as_toml, [(TINY.root / "course.toml").read_bytes()]),
     ),
-    "hints": Reader(_hints, Hints, damaged_bytes([_read(STAGE.hints_file)])),
+    "hints": Reader(_hints, Hints, damaged_bytes([STAGE.hints_file.read_bytes()])),
     "predictions": Reader(
-        _predictions, Predictions | None, damaged_bytes([_read(ATTENTION.predictions_file)])
+        lambda *data: read_predictions(_stage(ATTENTION.predictions_file, *data, ATTENTION)),
+        Predictions | None,
+        damaged_bytes([ATTENTION.predictions_file.read_bytes()]),
     ),
     "mutants": Reader(
-        _records,
+        lambda *data: read_records(_stage(STAGE.mutants_file, *data)),
         Records,
-        damaged_text(
-            parse_toml(_read(STAGE.mutants_file).decode(), ""), as_toml, [_read(STAGE.mutants_file)]
-        ),
+        damaged_text(parse_toml(MUTANTS.decode(), ""), as_toml, [MUTANTS]),
     ),
-    "solution": Reader(_stub, str, damaged_bytes([_read(STAGE.solution_file)])),
+    "solution": Reader(
+        lambda *data: read_stub(_stage(STAGE.solution_file, *data)),
+        str,
+        damaged_bytes([STAGE.solution_file.read_bytes()]),
+    ),
     "notebook": Reader(
         _notebook, Submission, damaged_text(NOTEBOOK, as_json, [as_json(OLD_NOTEBOOK)])
     ),
     "old notebook": Reader(_notebook, Submission, damaged_data(OLD_NOTEBOOK).map(as_json)),
     "restored notebook": Reader(_restored, tuple[str, ...], damaged_text(NOTEBOOK, as_json)),
     "script": Reader(
-        _script,
+        lambda data, folder: read_submission(_file(folder, "a.py", data)),
         Submission,
-        damaged_bytes([_read(STAGE.exercise_file), b"# In [1]:\nx = 1\n\n# In[ ]:\ny = x\n"]),
+        damaged_bytes([STUB, b"# In [1]:\nx = 1\n\n# In[ ]:\ny = x\n"]),
     ),
     "archive": Reader(
         _archive,
@@ -408,18 +378,18 @@ READERS: dict[str, Reader] = {
     ),
     "progress": Reader(_progress, Progress, damaged_text(PROGRESS, as_json)),
     "mark": Reader(_mark, Course, damaged_text({"schema": 1, "course": str(TINY.root)}, as_json)),
-    "update": Reader(
-        _update,
-        str,
-        damaged_bytes([_read(STAGE.exercise_file) + b"\0\0\0" + _read(STAGE.exercise_file)]),
-    ),
+    "update": Reader(_update, str, damaged_bytes([STUB + b"\0\0\0" + STUB])),
     "ledger": Reader(_ledger, list[LedgerEntry], damaged_database(_ledger_seed())),
     "gradebook": Reader(
         _gradebook,
         tuple[list[ReleasedNotebook], dict[str | None, datetime]],
         damaged_database(_gradebook_seed()),
     ),
-    "scores": Reader(_scores, Scores, damaged_bytes([_SCORES, _OTHER_SCORES])),
+    "scores": Reader(
+        lambda data, folder: parse_scores(read_text(_file(folder, "s.csv", data)), None, "s.csv"),
+        Scores,
+        damaged_bytes([_SCORES, _OTHER_SCORES]),
+    ),
     "roster": Reader(_roster, PointsImport, damaged_bytes([_ROSTER])),
     "times": Reader(
         _times,
@@ -433,7 +403,7 @@ READERS: dict[str, Reader] = {
         ),
     ),
     "requests": Reader(
-        _requests,
+        lambda data, folder: read_requests(_file(folder, "requests.csv", data)),
         list[Asked],
         damaged_bytes([b'student,stage,words\nann,smooth,"why, please?"\nbob,,\n']),
     ),
