@@ -29,6 +29,12 @@ def report(submission: Path, *stages: str, device: str = "cuda") -> Any:
     return json.loads(done.stdout)
 
 
+def checks_on_both(submission: Path, stage: str) -> list[dict[str, Any]]:
+    """The checks of a stage by their ids, on a GPU and on the CPU."""
+    found = [report(submission, stage, device=device)["stages"][0] for device in ("cuda", "cpu")]
+    return [{check["id"]: check for check in stage["checks"]} for stage in found]
+
+
 @pytest.mark.parametrize("device", ["cuda", "auto"])
 def test_the_solutions_get_everything_and_no_check_is_skipped(device: str) -> None:
     found = report(COURSE.root / "solutions", device=device)
@@ -61,9 +67,8 @@ def test_an_expanded_input_stays_expanded_on_the_gpu(tmp_path: Path) -> None:
     )
     (tmp_path / "split_heads.py").write_text(needs_contiguous, encoding="utf-8")
     on_gpu, on_cpu = (
-        {check["id"]: check["outcome"] for check in stage["checks"]}
-        for device in ("cuda", "cpu")
-        for stage in report(tmp_path, "split_heads", device=device)["stages"]
+        {id: check["outcome"] for id, check in checks.items()}
+        for checks in checks_on_both(tmp_path, "split_heads")
     )
     assert "failed" in on_cpu.values()
     assert on_gpu == on_cpu
@@ -75,9 +80,8 @@ def test_a_mistake_is_named_though_another_known_one_has_an_index_that_is_too_la
     [wrong] = [each for each in wrong_answers("grouped_query") if each.name == "weights_averaged"]
     (tmp_path / "grouped_query.py").write_text(wrong.source, encoding="utf-8")
     on_gpu, on_cpu = (
-        {c["id"]: c["diagnosis"] for c in stage["checks"] if c["outcome"] == "failed"}
-        for device in ("cuda", "cpu")
-        for stage in report(tmp_path, "grouped_query", device=device)["stages"]
+        {id: check["diagnosis"] for id, check in checks.items() if check["outcome"] == "failed"}
+        for checks in checks_on_both(tmp_path, "grouped_query")
     )
     assert on_cpu["grouped_query.shapes"]["id"] == "gqa_weights_averaged"
     assert {id: on_gpu.get(id) for id in on_cpu} == on_cpu
@@ -90,11 +94,7 @@ def test_an_index_that_is_too_large_is_told_and_costs_no_other_check(tmp_path: P
     (tmp_path / "split_heads.py").write_text(
         source.replace(begin, begin + ones_head), encoding="utf-8"
     )
-    on_gpu, on_cpu = (
-        {check["id"]: check for check in stage["checks"]}
-        for device in ("cuda", "cpu")
-        for stage in report(tmp_path, "split_heads", device=device)["stages"]
-    )
+    on_gpu, on_cpu = checks_on_both(tmp_path, "split_heads")
     failed = {id for id, check in on_cpu.items() if check["outcome"] == "failed"}
     assert 0 < len(failed) < len(on_cpu)
     assert failed == {id for id, check in on_gpu.items() if check["outcome"] == "failed"}

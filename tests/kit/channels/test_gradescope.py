@@ -150,8 +150,3 @@ def test_what_cannot_be_read_gets_nothing_and_says_why() -> None:
 def test_a_name_with_a_quote_stays_one_word_of_the_scripts() -> None:
     assert "--assignment 'it'\"'\"'s' --hidden due --minutes 8 " in run_script("it's", "due", 8.0)
     assert "The autograder for 'a b' is ready" in setup_script(["numpy"], "a b")
-
-
-def test_torch_is_taken_without_cuda_and_only_where_it_is_needed() -> None:
-    assert "whl/cpu" in setup_script(["torch", "numpy"], "a")
-    assert "torch" not in setup_script(["numpy"], "a")

@@ -543,13 +543,6 @@ def test_no_table_that_is_read_is_replaced(tmp_path: Path, capsys: Capture) -> N
     assert (tmp_path / "roster.csv").read_text("utf-8") == ROSTER
 
 
-def test_other_points_in_canvas_are_said(tmp_path: Path, capsys: Capture) -> None:
-    assert canvas(tmp_path, "--assignment", "Essay (78)") == 0
-    assert "out of 100, but Canvas has 10 points possible" in " ".join(
-        capsys.readouterr().out.split()
-    )
-
-
 def test_logins_that_are_one_students_are_left_out_and_named(
     tmp_path: Path, capsys: Capture
 ) -> None:

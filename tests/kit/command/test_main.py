@@ -44,10 +44,7 @@ def test_no_stage_hides_a_command() -> None:
 @pytest.mark.parametrize(
     "words, said",
     [
-        (
-            "heatmap --output=x.png",
-            "`grade heatmap` has no option --output (did you mean '--out'?)",
-        ),
+        ("heatmap --output=x", "`grade heatmap` has no option --output (did you mean '--out'?)"),
         ("--al softmax --deivce cpu", "`grade` has no option --deivce (did you mean '--device'?)"),
         ("hint softmax 1 2", "`grade hint` does not accept '2'"),
         ("release student --verbose", "`grade release` has no option --verbose"),

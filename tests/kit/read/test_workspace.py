@@ -182,23 +182,29 @@ def test_outside_a_workspace_one_of_several_courses_must_be_named(
     assert own_course() == first, "a faulty one is not in the way"
 
 
+DAMAGED = "is damaged: `grade init` in"
+
+
 @pytest.mark.parametrize(
-    ("mark", "match"),
+    ("mark", "said"),
     [
-        ("{", "is damaged: `grade init` in"),
-        ("[]", "is damaged"),
-        ('{"schema": 1, "course": 3}', "is damaged"),
-        ('{"schema": 1, "course": null}', "is damaged"),
+        *((mark, DAMAGED) for mark in ("", "{", "[]", "{}", '{"schema": 1, "name": "a"}')),
+        ('{"schema": 1, "course": 3, "name": "a"}', DAMAGED),
+        ('{"schema": 1, "course": null}', DAMAGED),
         ('{"schema": 2, "course": null, "name": "a"}', "another version of the kit wrote it"),
         ('{"schema": 1, "course": "/nowhere", "name": "a"}', "/nowhere: is not a course"),
+        ('{"schema": 1, "course": null, "name": "a"}', "the course 'a', which is not installed"),
     ],
 )
-def test_a_mark_that_does_not_help(mine: Path, mark: str, match: str) -> None:
+def test_a_mark_that_does_not_help_says_why_and_is_spoilt_if_it_says_nothing(
+    mine: Path, mark: str, said: str
+) -> None:
     (mine / ".grade" / "workspace.json").write_text(mark, encoding="utf-8")
     assert is_workspace(mine)
-    with pytest.raises(KitError, match=re.escape(match)) as caught:
+    with pytest.raises(KitError, match=re.escape(said)) as caught:
         locate_workspace(None)
     assert "\n" not in str(caught.value)
+    assert has_spoilt_mark(mine) is (said == DAMAGED)
 
 
 def test_a_course_with_a_fault_is_told(mine: Path, course: Course) -> None:
@@ -257,23 +263,3 @@ def test_a_changed_stage_is_left_behind_if_it_has_passed_once(mine: Path, course
     tried = StageProgress(attempts=1, judged="of another text")
     for known, stage in [(tried, first), (replace(tried, passed="2026-01-01"), second)]:
         assert current_stage(workspace, Progress({first.slug: known})) == stage
-
-
-@pytest.mark.parametrize(
-    ("mark", "spoilt"),
-    [
-        ('{"schema": 1, "course": null, "name": "a"}', False),
-        ('{"schema": 9, "course": "/x", "name": "a"}', False),
-        ('{"schema": 1, "course": 3, "name": "a"}', True),
-        ('{"schema": 1, "course": null}', True),
-        ('{"schema": 1, "name": "a"}', True),
-        ("{", True),
-        ("[]", True),
-        ("{}", True),
-        ("", True),
-    ],
-)
-def test_a_mark_is_spoilt_if_it_says_nothing(tmp_path: Path, mark: str, spoilt: bool) -> None:
-    (tmp_path / ".grade").mkdir()
-    (tmp_path / ".grade" / "workspace.json").write_text(mark, encoding="utf-8")
-    assert has_spoilt_mark(tmp_path) is spoilt

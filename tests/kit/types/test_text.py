@@ -32,10 +32,7 @@ from grader.types.text import (
         ("a Windows line\r\nand another\r\n", "a Windows line\nand another\n"),
         ("user\u202etxt.exe", "user\\u202etxt.exe"),
         ("\u2066isolated\u2069", "\\u2066isolated\\u2069"),
-        (
-            "zero\u200bwidth, \ufeffmark, soft\xadhyphen",
-            "zero\\u200bwidth, \\ufeffmark, soft\\xadhyphen",
-        ),
+        ("zero\u200bwidth, \ufeffmark, a\xadb", "zero\\u200bwidth, \\ufeffmark, a\\xadb"),
         ("line\u2028paragraph\u2029", "line\\u2028paragraph\\u2029"),
         ("variant\ufe00, joined\U00013430", "variant\\ufe00, joined\\U00013430"),
         ("tag \U000e0041", "tag \\U000e0041"),
