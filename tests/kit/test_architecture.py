@@ -89,18 +89,10 @@ def test_the_worker_needs_no_library_to_start() -> None:
 
 # What draws and what only holds data. A wing has modules of these names beside others.
 DRAWING = (
-    "screen",
-    "types",
-    "state",
-    "similarity",
-    "page",
-    "look",
-    "similar",
-    "tables",
-    "feedback",
+    *("screen", "types", "state", "similarity", "page", "look", "similar", "tables", "feedback"),
+    *("trace", "heatmap", "heatmap_html", "curves", "drawing", "numbers", "aids"),
+    *("diff", "listing", "solution", "canvas", "github", "gradescope"),
 )
-DRAWING += ("trace", "heatmap", "heatmap_html", "curves", "drawing", "numbers", "aids")
-DRAWING += ("diff", "listing", "solution", "canvas", "github", "gradescope", "feedback")
 CORE = [file for room in ("show", "types") for file in sorted((GRADER / room).glob("*.py"))]
 WINGS = ("learning", "authoring", "classes", "channels")
 IN_WINGS = [file for wing in WINGS for file in sorted((GRADER / wing).rglob("*.py"))]

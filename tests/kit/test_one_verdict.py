@@ -61,148 +61,95 @@ def same(function):
         return function(*args, **kwargs)
     return called"""
 FORGET = "import grader.notebook as n; [*n.sessions.values()][0]._cells.clear()"
-# The cells of each notebook and its points: 6, 4, and 2 for the bonus stage.
-SHAPES: Mapping[str, tuple[tuple[str, ...], float]] = {
-    "plain": (RIGHT, 10),
-    "a star import in another cell": (
-        ("from numpy import *", AVERAGE.replace("np.", ""), SMOOTH),
-        10,
-    ),
+# The cells of each notebook. Each is worth 10 points, 6 and 4, unless `WORTH` says otherwise.
+SHAPES: Mapping[str, tuple[str, ...]] = {
+    "plain": RIGHT,
+    "a star import in another cell": ("from numpy import *", AVERAGE.replace("np.", ""), SMOOTH),
     "a star import in a block": (
-        ("if True:\n    from numpy import *", AVERAGE.replace("np.", ""), SMOOTH),
-        10,
+        *("if True:\n    from numpy import *", AVERAGE.replace("np.", ""), SMOOTH),
     ),
     "a star import that replaces a builtin": (
-        ("from numpy import *", NP, f"{AVERAGE} + sum(np.ones((2, 3)), axis=1).max() - 3", SMOOTH),
-        10,
+        *("from numpy import *", NP, f"{AVERAGE} + sum(np.ones((2, 3)), axis=1).max() - 3", SMOOTH),
     ),
-    "names by exec": ((f"exec({NP!r})", f"exec({AVERAGE!r})", SMOOTH), 10),
-    "names by globals": ((NP, OWN, "globals()['moving_average'] = own", SMOOTH), 10),
+    "names by exec": (f"exec({NP!r})", f"exec({AVERAGE!r})", SMOOTH),
+    "names by globals": (NP, OWN, "globals()['moving_average'] = own", SMOOTH),
     "names by setattr": (
-        (NP, OWN, "import sys", "setattr(sys.modules[__name__], 'moving_average', own)", SMOOTH),
-        10,
+        *(NP, OWN, "import sys", "setattr(sys.modules[__name__], 'moving_average', own)", SMOOTH),
     ),
-    "a bonus by a lambda": ((*RIGHT, f"roughness = {ROUGHNESS}"), 12),
-    "a bonus by exec": ((*RIGHT, f"exec('roughness = {ROUGHNESS}')"), 12),
-    "a bonus in a block": ((*RIGHT, f"try:\n    roughness = {ROUGHNESS}\nfinally:\n    pass"), 12),
+    "a bonus by a lambda": (*RIGHT, f"roughness = {ROUGHNESS}"),
+    "a bonus by exec": (*RIGHT, f"exec('roughness = {ROUGHNESS}')"),
+    "a bonus in a block": (*RIGHT, f"try:\n    roughness = {ROUGHNESS}\nfinally:\n    pass"),
     "a lambda and a partial": (
-        (
-            NP,
-            OWN,
-            "from functools import partial",
-            "turned = lambda width, values: own(values, width)",
-            "moving_average = lambda values, width: partial(turned, width)(values)",
-            SMOOTH,
-        ),
-        10,
+        *(NP, OWN, "from functools import partial"),
+        "turned = lambda width, values: own(values, width)",
+        *("moving_average = lambda values, width: partial(turned, width)(values)", SMOOTH),
     ),
     "an import under another name": (
-        ("from numpy import array as a", AVERAGE.replace("np.array", "a"), SMOOTH),
-        10,
+        *("from numpy import array as a", AVERAGE.replace("np.array", "a"), SMOOTH),
     ),
-    "a decorator in another cell": ((NP, DECORATOR, f"@same\n{AVERAGE}", SMOOTH), 10),
+    "a decorator in another cell": (NP, DECORATOR, f"@same\n{AVERAGE}", SMOOTH),
     "a decoration in a later cell": (
-        (
-            *RIGHT,
-            "def twice(f):\n    return lambda v, w: 2 * f(v, w)",
-            "moving_average = twice(moving_average)",
-        ),
-        3,
+        *RIGHT,
+        "def twice(f):\n    return lambda v, w: 2 * f(v, w)",
+        "moving_average = twice(moving_average)",
     ),
     "an older function that is kept": (
-        (NP, AVERAGE, "kept = moving_average", CALLS_OWN.replace("own", "kept"), SMOOTH),
-        10,
+        *(NP, AVERAGE, "kept = moving_average", CALLS_OWN.replace("own", "kept"), SMOOTH),
     ),
     "a default that was taken before": (
-        (NP, "by = 1", AVERAGE.replace("width):", "width, by=by):", 1) + " * by", "by = 2", SMOOTH),
-        10,
+        *(NP, "by = 1", AVERAGE.replace("width):", "width, by=by):", 1) + " * by", "by = 2"),
+        SMOOTH,
     ),
-    "a name that is deleted": ((*RIGHT, "del moving_average"), 0),
-    "an import that is deleted": ((*RIGHT, "del np"), 0),
-    "a helper that is defined later": ((NP, CALLS_OWN, SMOOTH, OWN), 10),
+    "a name that is deleted": (*RIGHT, "del moving_average"),
+    "an import that is deleted": (*RIGHT, "del np"),
+    "a helper that is defined later": (NP, CALLS_OWN, SMOOTH, OWN),
     "a method that is replaced later": (
-        (
-            NP,
-            "class Mean:\n    def of(self, values, width):\n        return values",
-            "mean = Mean()",
-            CALLS_OWN.replace("own", "mean.of"),
-            SMOOTH,
-            OWN,
-            "Mean.of = lambda self, values, width: own(values, width)",
-        ),
-        10,
+        *(NP, "class Mean:\n    def of(self, values, width):\n        return values"),
+        *("mean = Mean()", CALLS_OWN.replace("own", "mean.of"), SMOOTH, OWN),
+        "Mean.of = lambda self, values, width: own(values, width)",
     ),
     "a table that is filled later": (
-        (NP, OWN, "known = {}", CALLS_OWN.replace("own", "known['f']"), SMOOTH, "known['f'] = own"),
-        10,
+        *(NP, OWN, "known = {}", CALLS_OWN.replace("own", "known['f']"), SMOOTH),
+        "known['f'] = own",
     ),
     "a list that a call fills": (
-        (NP, OWN, "known = []", CALLS_OWN.replace("own", "known[0]"), SMOOTH, "known.append(own)"),
-        10,
+        *(NP, OWN, "known = []", CALLS_OWN.replace("own", "known[0]"), SMOOTH, "known.append(own)"),
     ),
-    "a library that is changed": (
-        (*RIGHT, "keep = np.array", "np.array = lambda x: keep(x) + 1"),
-        3,
-    ),
+    "a library that is changed": (*RIGHT, "keep = np.array", "np.array = lambda x: keep(x) + 1"),
     "a loop, a with and an if": (
-        (
-            NP,
-            "for scale in (2, 1): pass",
-            "import contextlib",
-            "with contextlib.nullcontext(0) as add: pass",
-            "if True:\n    one = 1",
-            AVERAGE + " * scale * one + add",
-            SMOOTH,
-        ),
-        10,
+        *(NP, "for scale in (2, 1): pass", "import contextlib"),
+        *("with contextlib.nullcontext(0) as add: pass", "if True:\n    one = 1"),
+        *(AVERAGE + " * scale * one + add", SMOOTH),
     ),
     "a walrus and a sum": (
-        (
-            NP,
-            "[last := n for n in range(2)]",
-            "add = 0\nadd += 1",
-            "add -= last",
-            AVERAGE + " + add",
-            SMOOTH,
-        ),
-        10,
+        *(NP, "[last := n for n in range(2)]", "add = 0\nadd += 1", "add -= last"),
+        *(AVERAGE + " + add", SMOOTH),
     ),
     "a match": (
-        (NP, "match 3:\n    case int(three):\n        one = three - 2", AVERAGE + " * one", SMOOTH),
-        10,
+        *(NP, "match 3:\n    case int(three):\n        one = three - 2", AVERAGE + " * one"),
+        SMOOTH,
     ),
     "magics": (
-        (
-            "%precision 3\nfrom __future__ import annotations\nimport numpy as np",
-            "?print",
-            f"%%time\n{AVERAGE}",
-            f"%%capture out\n{SMOOTH}",
-            "%time one = 1",
-            "x = !true",
-        ),
-        10,
+        *("%precision 3\nfrom __future__ import annotations\nimport numpy as np", "?print"),
+        *(f"%%time\n{AVERAGE}", f"%%capture out\n{SMOOTH}", "%time one = 1", "x = !true"),
     ),
     "what a cell takes from the future": (
-        (
-            "from __future__ import annotations",
-            NP,
-            AVERAGE.replace("values,", "values: Unheard,", 1),
-            SMOOTH,
-        ),
-        10,
+        *("from __future__ import annotations", NP),
+        *(AVERAGE.replace("values,", "values: Unheard,", 1), SMOOTH),
     ),
     "an await": (
-        (
-            NP,
-            "import asyncio\nasync def one(): return 1",
-            "n = await one()\nawait asyncio.sleep(0)",
-            AVERAGE + " * n",
-            SMOOTH,
-        ),
-        10,
+        *(NP, "import asyncio\nasync def one(): return 1"),
+        *("n = await one()\nawait asyncio.sleep(0)", AVERAGE + " * n", SMOOTH),
     ),
-    "cells that fail": ((NP, f"{AVERAGE}\n1 / 0", "oops()", SMOOTH), 10),
-    "a cell that cannot be read": ((*RIGHT, "def oops(:"), 10),
+    "cells that fail": (NP, f"{AVERAGE}\n1 / 0", "oops()", SMOOTH),
+    "a cell that cannot be read": (*RIGHT, "def oops(:"),
+}
+WORTH = {
+    **{name: 12 for name in SHAPES if "bonus" in name},
+    "a decoration in a later cell": 3,
+    "a library that is changed": 3,
+    "a name that is deleted": 0,
+    "an import that is deleted": 0,
 }
 
 
@@ -212,7 +159,7 @@ def saved(cells: tuple[str, ...]) -> bytes:
 
 
 def submission(name: str) -> Submission:
-    return Submission(name, {}, cells=parse_cells(saved(SHAPES[name][0]), name))
+    return Submission(name, {}, cells=parse_cells(saved(SHAPES[name]), name))
 
 
 @pytest.fixture(scope="module")
@@ -237,10 +184,10 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 def test_a_kernel_that_has_run_a_notebook_gives_the_points_of_the_saved_one(
     there: Kernel, final: Mapping[str, Report], name: str
 ) -> None:
-    cells, worth = SHAPES[name]
+    worth = WORTH.get(name, 10)
     assert final[name].score + final[name].bonus == worth
     there.run(FORGET)
-    for cell in cells:
+    for cell in SHAPES[name]:
         there.run(cell)
     there.run("grade_here()" if worth else 'grade_here("smooth")')
     live = points(there.report())
@@ -258,7 +205,7 @@ def test_a_bonus_stage_is_seen_however_it_is_defined(name: str) -> None:
 def test_a_class_gets_the_same_points(final: Mapping[str, Report], tmp_path: Path) -> None:
     place, out = tmp_path / "class", tmp_path / "results"
     place.mkdir()
-    for number, (cells, _) in enumerate(SHAPES.values()):
+    for number, cells in enumerate(SHAPES.values()):
         (place / f"{number}.ipynb").write_bytes(saved(cells))
     assert grade_class(TINY.root, out, place, "--jobs", "1", "--seed", "3") == 0
     lines = results_of(out).values()
@@ -306,7 +253,7 @@ def in_gradebook(root: Path) -> Verdicts:
 def test_every_way_of_grading_a_class_gives_the_same_points_and_reasons(tmp_path: Path) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     pytest.importorskip("distributed", reason="Dask is not installed")
-    notebooks = [*(cells for cells, _ in [*SHAPES.values()][::3]), *WRONG.values()]
+    notebooks = [*[*SHAPES.values()][::3], *WRONG.values()]
     course = ["--course", str(TINY.root)]
     made, by_nbgrader = tmp_path / "class", tmp_path / "by nbgrader"
     assert main(["release", "nbgrader", *course, "--course-dir", str(made)]) == 0

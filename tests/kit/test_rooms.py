@@ -1,14 +1,11 @@
 """The rooms of grader/: imports point one way along them, and none knows what is taught."""
 
-import ast
 import re
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from tests.kit.support.checkout import COURSE, ROOT
+from tests.kit.test_architecture import FILES, imports_of
 
-FILES = sorted((ROOT / "grader").rglob("*.py"))
 # A module may import from its own room and those before it: first the core, then the wings.
 ROOMS = (
     *("types", "misconceptions", "tracing", "checking"),
@@ -22,29 +19,13 @@ def room(module: str) -> str:
     return module.split(".")[1]
 
 
-@cache
-def imported(file: Path) -> list[str]:
-    return list(_imported(file))
-
-
-def _imported(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            yield from (
-                f"{module}.{alias.name}" if module == "grader" else module for alias in node.names
-            )
-
-
 def backwards(file: Path) -> list[str]:
     """What a module imports from rooms behind its own."""
     here = file.relative_to(ROOT).with_suffix("").parts
     before = ROOMS[: ROOMS.index(here[1]) + 1]
     return [
         name
-        for name in imported(file)
+        for name in imports_of(file)
         if name.startswith("grader.") and name != "grader.__version__" and room(name) not in before
     ]
 
@@ -68,7 +49,7 @@ def test_the_judge_is_pure() -> None:
 
     files = [file for file in FILES if file.parent.name == "judge"]
     assert len(files) > 2
-    assert [(file, name) for file in files for name in imported(file) if not is_pure(name)] == []
+    assert [(file, name) for file in files for name in imports_of(file) if not is_pure(name)] == []
 
 
 # --- the picture of them ---------------------------------------------------------------------
@@ -103,7 +84,7 @@ def imports() -> tuple[set[str], set[tuple[str, str]]]:
             continue
         here = place(".".join(file.relative_to(ROOT).with_suffix("").parts))
         rooms.add(here)
-        for name in imported(file):
+        for name in imports_of(file):
             if name.startswith("grader.") and name != "grader.__version__" and place(name) != here:
                 arrows.add((here, place(name)))
     return rooms, arrows

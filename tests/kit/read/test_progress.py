@@ -223,14 +223,7 @@ def test_what_is_written_can_be_read() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "{",
-        "null",
-        "[]",
-        b"\xff\xfe",
-        b"\0" * 100,
-        '{"stages": {}}',
-        '{"schema": "1"}',
+        *("", "{", "null", "[]", b"\xff\xfe", b"\0" * 100, '{"stages": {}}', '{"schema": "1"}'),
         '{"schema": 1, "stages": []}',
         '{"schema": 1, "stages": {"fold": 3}}',
         '{"schema": 1, "stages": {"fold": {"rungs": "2"}}}',
