@@ -208,8 +208,8 @@ _VARYING: Sequence[tuple[str, str]] = (
 def _lines(stage: StageResult) -> Iterator[str]:
     """What is reported on a stage, unless all of it has passed.
 
-    Checks in a row stand together if the same is said of them but for the sizes in the call, or
-    if an earlier stage is the cause: then a learner sees what is said only with --all.
+    Checks in a row stand together if the same is said of them but for the sizes in the call. If an
+    earlier stage is the cause, a learner sees what is said only with --all: the first will do.
     """
     cause = f", caused by {stage.caused_by}" if stage.caused_by else ""
     yield f"{stage.slug}: {stage.status.value}, {stage.score:g} of {stage.max_score:g}{cause}"
@@ -220,9 +220,10 @@ def _lines(stage: StageResult) -> Iterator[str]:
         points = (f"{c.id.partition('.')[2]} {c.score:g}/{c.max_score:g}" for c in alike)
         text = f"{kind}: {', '.join(points)}"
         yield from wrap(text, 96, initial_indent="  ", subsequent_indent=" " * 6)
-        message = _lasting(alike[0].message).splitlines()
-        yield from _indented(_only_new(message, before))
-        before = message or before
+        if not (cause and before):
+            message = _lasting(alike[0].message).splitlines()
+            yield from _indented(_only_new(message, before))
+            before = message or before
     if stage.printed:
         yield "  printed:"
         text = stage.printed
