@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from grader.command.grade import lanes
-from tests.kit.support.checkout import COURSE, ROOT, TINY
+from tests.kit.support.checkout import COURSE, ROOT, TINY, imported_by, run_python, start_grade
 from tests.kit.support.files import write_files
 from tests.kit.support.processes import alive, descendants, until
 from tests.kit.support.terminal import Terminal
@@ -35,28 +35,11 @@ def patient(folder: Path) -> Path:
     return copy_tiny(folder / "patient", {"load_seconds = 5": "load_seconds = 90"}).root
 
 
-def command(*words: str, course: Path = TINY.root) -> list[str]:
-    return [sys.executable, "-m", "grader", *words, "--course", str(course)]
-
-
-def environment(**more: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in os.environ}
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "COLUMNS": "80", **more}
-
-
 def grade(
-    *words: str, course: Path = TINY.root, cwd: Path | None = None, **more: str
+    *words: str, course: Path = TINY.root, cwd: Path | None = None, columns: int = 80
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*words, course=course),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=environment(**more),
-        cwd=cwd,
-        timeout=120,
-        check=False,
-    )
+    env = {"COLUMNS": str(columns)}
+    return run_python("-m", "grader", *words, "--course", course, env=env, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -208,11 +191,8 @@ def test_unchanged_stages_keep_their_verdicts_at_once(
     smooth.write_text(smooth.read_text("utf-8") + "\n", encoding="utf-8")
     assert report()["unchanged"] == ["moving_average"]
 
-    words = [sys.executable, "-X", "importtime", *command("smooth", course=tiny)[1:]]
-    env = environment(CUDA_VISIBLE_DEVICES="")
-    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60)
-    assert "1 unchanged stage was not rerun; `grade --fresh` reruns it" in done.stdout
-    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    told = "1 unchanged stage was not rerun; `grade --fresh` reruns it"
+    imported = imported_by("smooth", shows=told, cwd=tiny)
     assert "grader.engine" in imported
     assert not imported & {"torch", "numpy", "pytest"}
 
@@ -327,7 +307,7 @@ def test_a_course_that_is_not_there(tmp_path: Path, say: Say) -> None:
 
 
 def test_colour_only_where_it_is_wanted() -> None:
-    words = command("--submission", str(TINY.root / "exercises"))[3:]
+    words = ("--submission", str(TINY.exercises), "--course", str(TINY.root))
     for more, in_colour in (({}, True), ({"NO_COLOR": "1"}, False)):
         with Terminal(ROOT, *words, **more) as terminal:
             assert terminal.ends() == 1
@@ -390,17 +370,10 @@ def running(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
         folder = tmp_path / "submission"
         folder.mkdir()
         (folder / "moving_average.py").write_text(source)
-        process = subprocess.Popen(
-            command("--submission", str(folder), course=patient(tmp_path)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            env=environment(TMPDIR=str(scratch)),
-            start_new_session=True,
-        )
-        started.append(process)
-        return process
+        words = ("--submission", folder, "--course", patient(tmp_path))
+        env = {"TMPDIR": str(scratch)}
+        started.append(start_grade(*words, env=env, start_new_session=True))
+        return started[-1]
 
     yield start
     for process in started:
@@ -460,6 +433,4 @@ def test_killed_it_leaves_no_process(
 
 
 def test_a_terminal_without_a_size_shows_everything() -> None:
-    words = command("list", "--course", str(TINY.root))
-    shown = subprocess.run(words, env=environment(COLUMNS="0"), capture_output=True, text=True)
-    assert "moving_average" in shown.stdout
+    assert "moving_average" in grade("list", columns=0).stdout
