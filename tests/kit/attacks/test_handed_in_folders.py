@@ -147,9 +147,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Repor
 
 
 @pytest.mark.parametrize("name", HANDED)
-def test_it_gets_what_it_is_worth_and_others_their_points(
-    graded: Mapping[str, tuple[Report | str, Report]], name: str
-) -> None:
+def test_it_gets_what_it_is_worth_and_others_their_points(graded, name):
     if name not in graded:
         pytest.skip("only root makes devices")
     result, honest = graded[name]
@@ -164,7 +162,7 @@ def test_it_gets_what_it_is_worth_and_others_their_points(
 
 
 @pytest.mark.slow
-def test_source_that_takes_gigabytes_to_read_costs_the_grader_nothing() -> None:
+def test_source_that_takes_gigabytes_to_read_costs_the_grader_nothing():
     """One is in a notebook with a wrong answer, one has a cell that ends its process, too.
 
     More such source is read in run/test_reader.py.
@@ -247,9 +245,7 @@ def answers() -> Mapping[str, tuple[Report, Report]]:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_worker_learns_nothing_of_a_solution(
-    answers: Mapping[str, tuple[Report, Report]], name: str
-) -> None:
+def test_a_worker_learns_nothing_of_a_solution(answers, name):
     asked, honest = answers[name]
     told = repr(asked)
     assert asked.stages[1].score < 4

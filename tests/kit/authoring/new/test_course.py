@@ -12,10 +12,9 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
 from tests.kit.support.files import tree
-from tests.kit.support.tiny import Capture
 
 
-def test_a_course_without_stages_is_one_and_takes_the_first(here: Path) -> None:
+def test_a_course_without_stages_is_one_and_takes_the_first(here):
     course, files = new_course(here / "deep" / "origami", 'Fold "paper"')
     assert read_course(here / "deep" / "origami" / "course.toml") == course
     assert (course.name, course.title, course.preload) == ("origami", 'Fold "paper"', ("numpy",))
@@ -28,7 +27,7 @@ def test_a_course_without_stages_is_one_and_takes_the_first(here: Path) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_its_first_stage_is_of_the_library_that_was_named(here: Path, library: str) -> None:
+def test_its_first_stage_is_of_the_library_that_was_named(here, library):
     first = Wanted("half_turn", "Half turn")
     course, files = new_course(here / "origami", "Fold", library=library, first=first)
     assert course.preload == course.requirements == LIBRARIES[library]
@@ -49,9 +48,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_without_stages_every_command_says_what_to_do(
-    here: Path, words: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_stages_every_command_says_what_to_do(here, words, capsys, monkeypatch):
     course, _ = new_course(here / "origami", "Fold")
     monkeypatch.chdir(course.root)
     before = tree(here)
@@ -89,9 +86,7 @@ def typing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     return type_
 
 
-def test_on_a_terminal_it_asks_for_all_and_enter_takes_what_it_offers(
-    here: Path, typing: Callable[..., list[str]], capsys: Capture
-) -> None:
+def test_on_a_terminal_it_asks_for_all_and_enter_takes_what_it_offers(here, typing, capsys):
     asked = typing("", "", "", "")
     assert main(["new", "--course", "paper-birds"]) == 0
     assert asked == [
@@ -108,9 +103,7 @@ def test_on_a_terminal_it_asks_for_all_and_enter_takes_what_it_offers(
     ]
 
 
-def test_it_asks_again_after_what_cannot_be_and_not_for_what_was_given(
-    here: Path, typing: Callable[..., list[str]], capsys: Capture
-) -> None:
+def test_it_asks_again_after_what_cannot_be_and_not_for_what_was_given(here, typing, capsys):
     asked = typing("numbers", "python", "2nd", "fold")
     assert main(["new", "--course", "birds", "--name", "paper", "--title", "Paper"]) == 0
     assert len(asked) == 4
@@ -122,9 +115,7 @@ def test_it_asks_again_after_what_cannot_be_and_not_for_what_was_given(
     assert (course.name, course.preload, course.stages[0].slug) == ("paper", (), "fold")
 
 
-def test_stopped_among_the_questions_it_writes_nothing(
-    here: Path, typing: Callable[..., list[str]]
-) -> None:
+def test_stopped_among_the_questions_it_writes_nothing(here, typing):
     typing("birds")
     assert main(["new", "--course", "birds"]) == 130
     assert tree(here) == {}
@@ -159,9 +150,7 @@ def _in_a_course(root: Path) -> None:
         (_in_a_course, ": choose another folder"),
     ],
 )
-def test_a_folder_that_is_taken_stays_as_it_is(
-    here: Path, prepare: Callable[[Path], None], told: str
-) -> None:
+def test_a_folder_that_is_taken_stays_as_it_is(here, prepare, told):
     prepare(here / "origami")
     before = tree(here)
     with pytest.raises(KitError) as refused:
@@ -170,7 +159,7 @@ def test_a_folder_that_is_taken_stays_as_it_is(
     assert tree(here) == before
 
 
-def test_what_cannot_be_a_course_leaves_nothing(here: Path) -> None:
+def test_what_cannot_be_a_course_leaves_nothing(here):
     with pytest.raises(KitError, match="'my birds': name the course with letters"):
         new_course(here / "birds", "Fold", name="my birds")
     with pytest.raises(KitError, match="'random' is a module of Python's standard library"):
@@ -181,7 +170,7 @@ def test_what_cannot_be_a_course_leaves_nothing(here: Path) -> None:
     assert new_course(here / "my (paper) birds", "Fold")[0].name == "my-paper-birds"
 
 
-def test_a_title_is_made_of_a_name() -> None:
+def test_a_title_is_made_of_a_name():
     assert [title_of(name) for name in ("half_turn", "BPE-in.python")] == [
         "Half turn",
         "BPE in python",

@@ -3,15 +3,10 @@
 import html
 import re
 from itertools import groupby
-from pathlib import Path
-
-import pytest
 
 from grader.authoring.preview.parts import preview
 from grader.command.main import main
 from grader.read.misconceptions import read_misconceptions
-from grader.types.course import Course
-from tests.kit.support.tiny import Capture, Typed
 
 GROUPS = ["Stub", "First screen", "Failure screens", "Hints", "Notebook", "Class report"]
 
@@ -21,16 +16,14 @@ def words(text: str) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", text)))
 
 
-def test_every_part_is_there_in_the_order_in_which_people_meet_it(course: Course) -> None:
+def test_every_part_is_there_in_the_order_in_which_people_meet_it(course):
     for stage in course.stages:
         parts = list(preview(course, stage))
         assert [group for group, _ in groupby(parts, key=lambda part: part.group)] == GROUPS
         assert "not yet" not in [part.title for part in parts]
 
 
-def test_each_misconception_has_the_screen_that_tells_its_sentence(
-    course: Course, monkeypatch: pytest.MonkeyPatch, grade: Typed
-) -> None:
+def test_each_misconception_has_the_screen_that_tells_its_sentence(course, monkeypatch, grade):
     monkeypatch.setenv("COLUMNS", "80")
     shown = grade("preview", "roughness", "--course", str(course.root))
     assert max(map(len, shown.splitlines())) <= 80
@@ -43,7 +36,7 @@ def test_each_misconception_has_the_screen_that_tells_its_sentence(
         assert screen.startswith(mistake.id) and f"Likely: {mistake.says}" in words(screen)
 
 
-def test_a_misconception_that_no_check_catches_has_no_screen(course: Course, grade: Typed) -> None:
+def test_a_misconception_that_no_check_catches_has_no_screen(course, grade):
     with open(course.stage("roughness").check_file, "a", encoding="utf-8") as file:
         file.write("\n\ndef expect_close(*_, **__):\n    pass\n")
     shown = words(grade("preview", "roughness", "--course", str(course.root)))
@@ -52,9 +45,7 @@ def test_a_misconception_that_no_check_catches_has_no_screen(course: Course, gra
         assert mistake.says not in shown
 
 
-def test_the_page_is_whole_and_needs_no_other_file(
-    course: Course, tmp_path: Path, grade: Typed
-) -> None:
+def test_the_page_is_whole_and_needs_no_other_file(course, tmp_path, grade):
     file = tmp_path / "deep" / "preview.html"
     command = ["preview", "moving_average", "--course", str(course.root), "--out", str(file)]
     assert grade(*command) == f"written: {file}\n"
@@ -67,7 +58,7 @@ def test_the_page_is_whole_and_needs_no_other_file(
     assert "Of 6 points" in html.unescape(page)
 
 
-def test_a_part_that_is_not_written_yet_says_so_and_the_others_are_there(course: Course) -> None:
+def test_a_part_that_is_not_written_yet_says_so_and_the_others_are_there(course):
     (course.root / "hints/roughness.md").write_text("Nothing.", encoding="utf-8")
     (course.root / "hints/misconceptions/roughness.py").write_text("", encoding="utf-8")
     parts = {part.group: part for part in preview(course, course.stage("roughness"))}
@@ -76,9 +67,7 @@ def test_a_part_that_is_not_written_yet_says_so_and_the_others_are_there(course:
     assert missing == ["Failure screens", "Hints", "Class report"]
 
 
-def test_a_solution_that_cannot_be_imported_is_told_in_a_line(
-    course: Course, capsys: Capture
-) -> None:
+def test_a_solution_that_cannot_be_imported_is_told_in_a_line(course, capsys):
     solution = course.root / "solutions/roughness.py"
     solution.write_text(f"import numpyy\n{solution.read_text('utf-8')}", encoding="utf-8")
     for command in ("preview", "suggest"):

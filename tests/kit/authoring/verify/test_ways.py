@@ -44,9 +44,7 @@ WAYS: dict[Callable[..., Iterator[Value]], str] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_it_says_which_value_the_solution_does_not_make(
-    way: Callable[..., Iterator[Value]],
-) -> None:
+def test_it_says_which_value_the_solution_does_not_make(way):
     def run(find: Find) -> None:
         assert find("attend")(X).equal(solution(X))
 

@@ -13,7 +13,6 @@ from grader.authoring.watch.loop import Proved, newest, watch
 from grader.types.course import Course
 from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.files import edit
-from tests.kit.support.tiny import Typed
 
 Save = Callable[[], object]
 
@@ -52,7 +51,7 @@ def proofs(course: Course, slug: str, *saves: Save) -> list[Proved]:
     return list(watch(course, slug, moments(), lambda slug, done, total: None))
 
 
-def test_a_save_proves_the_stage_whose_file_it_is(course: Course) -> None:
+def test_a_save_proves_the_stage_whose_file_it_is(course):
     shown = proofs(
         course,
         "roughness",
@@ -76,7 +75,7 @@ def test_a_save_proves_the_stage_whose_file_it_is(course: Course) -> None:
     ]
 
 
-def test_only_what_can_have_changed_runs_again(course: Course, ran: list[str]) -> None:
+def test_only_what_can_have_changed_runs_again(course, ran):
     counts: list[int] = []
 
     def counted(save: Save) -> Save:
@@ -105,7 +104,7 @@ def test_only_what_can_have_changed_runs_again(course: Course, ran: list[str]) -
     assert every == checks > 20
 
 
-def test_the_stub_follows_the_solution_but_not_over_somebodys_work(course: Course) -> None:
+def test_the_stub_follows_the_solution_but_not_over_somebodys_work(course):
     stub = course.root / "exercises/roughness.py"
     shown = proofs(
         course,
@@ -119,7 +118,7 @@ def test_the_stub_follows_the_solution_but_not_over_somebodys_work(course: Cours
     assert last and "run grade stubs roughness --force" in last.stages[0].problems[0]
 
 
-def test_a_course_that_cannot_be_read_is_told_and_watched_on(course: Course) -> None:
+def test_a_course_that_cannot_be_read_is_told_and_watched_on(course):
     shown = proofs(
         course,
         "roughness",
@@ -129,12 +128,12 @@ def test_a_course_that_cannot_be_read_is_told_and_watched_on(course: Course) -> 
     assert [each.fault.partition(":")[2][:7] for each in shown] == ["", "3: writ", ""]
 
 
-def test_it_begins_with_the_stage_that_was_saved_last(course: Course) -> None:
+def test_it_begins_with_the_stage_that_was_saved_last(course):
     change(course, "hints/misconceptions/smooth.py", "import", "import")
     assert newest(course).slug == "smooth"
 
 
-def test_a_memory_keeps_what_the_last_proof_used() -> None:
+def test_a_memory_keeps_what_the_last_proof_used():
     memory, made = Memory(keeps=True), []
 
     def of(*keys: str) -> None:
@@ -149,7 +148,7 @@ def test_a_memory_keeps_what_the_last_proof_used() -> None:
     assert made == ["a", "b", "a"]
 
 
-def test_a_misconception_depends_on_its_own_lines_and_on_no_others() -> None:
+def test_a_misconception_depends_on_its_own_lines_and_on_no_others():
     text = (TINY.root / "hints/misconceptions/roughness.py").read_text("utf-8")
     before = sources_of_mistakes(text)
     own = sources_of_mistakes(text.replace("max(values) - min", "min(values) - min"))
@@ -159,9 +158,7 @@ def test_a_misconception_depends_on_its_own_lines_and_on_no_others() -> None:
     assert all(before[id] != shared[id] for id in before)
 
 
-def test_learners_have_no_such_option_in_their_copy(
-    monkeypatch: pytest.MonkeyPatch, refused: Typed
-) -> None:
+def test_learners_have_no_such_option_in_their_copy(monkeypatch, refused):
     from grader.command import main as module
 
     installed = module._is_installed
@@ -171,7 +168,7 @@ def test_learners_have_no_such_option_in_their_copy(
     assert "`grade watch` has no option --author" in refused("watch", "--author")
 
 
-def test_the_command_proves_a_save_and_ends_with_ctrl_c(course: Course) -> None:
+def test_the_command_proves_a_save_and_ends_with_ctrl_c(course):
     words = ("watch", "--author", "roughness", "--plain", "--course", course.root)
     with start_grade(*words) as process:
         lines = iter(process.stdout.readline, "")

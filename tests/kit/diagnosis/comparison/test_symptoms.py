@@ -86,13 +86,13 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
 
 
 @pytest.mark.parametrize("learner, expected", TOLD.values(), ids=TOLD)
-def test_a_symptom_is_told(learner: Function, expected: dict[str, str | None]) -> None:
+def test_a_symptom_is_told(learner, expected):
     found = told(learner)
     assert {check: found.get(check) for check in expected} == expected
     assert expected or not found
 
 
-def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted() -> None:
+def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted():
     def accepts_the_first(submission: Any) -> None:
         assert submission.share(x_of(2, 3), 1).shape == (2, 3)
         assert torch.equal(submission.share(x_of(2, 3), 2), x_of(2, 3) / 2)
@@ -102,7 +102,7 @@ def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted() -> Non
     assert found.text == "Your result is the right one plus 2, at every position."
 
 
-def test_a_tuple_that_holds_the_tensor_is_not_called_the_result() -> None:
+def test_a_tuple_that_holds_the_tensor_is_not_called_the_result():
     learner = {"share": lambda x, n: (2 * share(x, n), n)}
     [found] = diagnose(
         recorded(learner, {"values": CHECKS["values"]}), Known(), SOLUTION.__getitem__
@@ -110,7 +110,7 @@ def test_a_tuple_that_holds_the_tensor_is_not_called_the_result() -> None:
     assert found.text.startswith("The tensor in the tuple that you return is the right one")
 
 
-def test_plain_numbers_are_compared_over_all_cases() -> None:
+def test_plain_numbers_are_compared_over_all_cases():
     def total(n: int) -> Check:
         def check(submission: Any) -> None:
             assert submission.share(x_of(4), n) == float(n)
@@ -130,17 +130,17 @@ def marked(id: str) -> Symptom:
     return next(value for value in vars(one_more).values() if isinstance(value, Symptom))
 
 
-def test_an_authors_symptom_comes_before_those_of_the_kit() -> None:
+def test_an_authors_symptom_comes_before_those_of_the_kit():
     found = told(lambda x, n: x / (n + 1) if n else share(x, n), marked("one-more"))
     assert {found["values"], found["one"]} == {"one-more"}
 
 
-def test_an_authors_symptom_takes_the_arguments_that_it_needs() -> None:
+def test_an_authors_symptom_takes_the_arguments_that_it_needs():
     more = Symptom("more", "share", "Too much.", None, lambda got, expected, n: bool(n))
     assert told(lambda x, n: share(x, n) + n, more)["values"] == "more"
 
 
-def test_an_authors_symptom_proves_something_in_one_case() -> None:
+def test_an_authors_symptom_proves_something_in_one_case():
     def one(submission: Any) -> None:
         assert torch.equal(submission.share(torch.ones(1), 2), torch.full((1,), 0.5))
 
@@ -153,7 +153,7 @@ def test_an_authors_symptom_proves_something_in_one_case() -> None:
     assert "symptom:one-more" not in found(one)
 
 
-def test_an_authors_symptom_may_be_of_a_number() -> None:
+def test_an_authors_symptom_may_be_of_a_number():
     def holds(got: float, expected: float, x: Tensor, n: int) -> bool:
         return got < expected / 100
 
@@ -164,7 +164,7 @@ def test_an_authors_symptom_may_be_of_a_number() -> None:
         assert {each.id.removeprefix("symptom:") for each in diagnoses.values()} == found
 
 
-def test_an_authors_symptom_that_fails_is_none() -> None:
+def test_an_authors_symptom_that_fails_is_none():
     def fails(got: Tensor, expected: Tensor, **given: Any) -> bool:
         raise RuntimeError
 
@@ -172,7 +172,7 @@ def test_an_authors_symptom_that_fails_is_none() -> None:
     assert "broken" not in told(lambda x, n: share(x, n) + 1, broken).values()
 
 
-def test_a_symptom_needs_words() -> None:
+def test_a_symptom_needs_words():
     with pytest.raises(ValueError, match="says is empty"):
         symptom("silent", of="share", says=" ")
 
@@ -196,9 +196,7 @@ def odd(x: Tensor) -> Tensor:
         (lambda x: torch.sqrt(x) * 7, torch.exp, {"symptom:factor"}),
     ],
 )
-def test_of_several_results_it_is_told_which_one_alone_is_wrong(
-    first: Function, second: Function, expected: set[str]
-) -> None:
+def test_of_several_results_it_is_told_which_one_alone_is_wrong(first, second, expected):
     found = two_results(torch.exp, lambda x, n: (first(x), second(x)))
     assert {each.id for each in found.values()} == expected
 
@@ -210,9 +208,7 @@ def test_of_several_results_it_is_told_which_one_alone_is_wrong(
         (lambda x: x.sqrt() * 7, "The first of the 3 tensors that you return is the right one"),
     ],
 )
-def test_results_in_a_pair_of_their_own_are_counted_as_tensors(
-    one: Function, expected: str
-) -> None:
+def test_results_in_a_pair_of_their_own_are_counted_as_tensors(one, expected):
     def pair(x: Tensor) -> tuple[Tensor, Tensor]:
         return torch.exp(x), torch.log(x + 1)
 
@@ -226,7 +222,7 @@ def test_results_in_a_pair_of_their_own_are_counted_as_tensors(
     assert found.text.startswith(expected)
 
 
-def test_a_right_result_that_is_the_same_everywhere_does_not_count() -> None:
+def test_a_right_result_that_is_the_same_everywhere_does_not_count():
     assert two_results(torch.zeros_like, lambda x, n: (odd(x), torch.zeros_like(x))) == {}
 
 
@@ -245,7 +241,7 @@ def two_results(second: Function, learner: Function) -> dict[str, Diagnosis]:
 # --- only what is true of the failure --------------------------------------------------------
 
 
-def test_an_argument_that_was_changed_does_not_explain_an_error_of_another_call() -> None:
+def test_an_argument_that_was_changed_does_not_explain_an_error_of_another_call():
     def stops(x: Tensor, n: int) -> Tensor:
         if n == 3:
             raise TypeError("n is 3")
@@ -259,7 +255,7 @@ def test_an_argument_that_was_changed_does_not_explain_an_error_of_another_call(
     assert diagnose(facts, Known(), SOLUTION.__getitem__) == {}
 
 
-def test_a_result_that_is_almost_right_is_not_called_right_in_part() -> None:
+def test_a_result_that_is_almost_right_is_not_called_right_in_part():
     """For a check that is stricter than a replay, equal to its eyes is not right."""
 
     def coarse(x: Tensor, n: int) -> Tensor:
@@ -277,7 +273,7 @@ def test_a_result_that_is_almost_right_is_not_called_right_in_part() -> None:
     assert told.text == "Your result is right to 8 or 9 digits only, as after a rounding."
 
 
-def test_a_parameter_is_called_by_its_name() -> None:
+def test_a_parameter_is_called_by_its_name():
     def start(turned: bool) -> Function:
         def made(size: int) -> Chain:
             chain = Chain(size)
@@ -302,7 +298,7 @@ def test_a_parameter_is_called_by_its_name() -> None:
     "sizes, told",
     [((4,), "Only second.weight is wrong."), ((4, 5), "Only second.weight and second.bias are")],
 )
-def test_of_parameters_a_whole_layer_may_be_wrong(sizes: tuple[int, ...], told: str) -> None:
+def test_of_parameters_a_whole_layer_may_be_wrong(sizes, told):
     """As a copy is that forgets a layer; in another case it may have no bias, or a right one."""
 
     def made(size: int, *, forgets: bool) -> Chain:
@@ -327,7 +323,7 @@ def test_of_parameters_a_whole_layer_may_be_wrong(sizes: tuple[int, ...], told: 
     assert diagnose(facts, Known(), right.__getitem__)["one.start"].text.startswith(told)
 
 
-def test_layers_may_be_made_in_any_order() -> None:
+def test_layers_may_be_made_in_any_order():
     class Four(nn.Module):
         def __init__(self, names: str) -> None:
             super().__init__()
@@ -343,7 +339,7 @@ def test_layers_may_be_made_in_any_order() -> None:
     assert diagnose(facts, Known(), {**SOLUTION, "Chain": Four}.__getitem__) == {}
 
 
-def test_if_a_call_stops_other_buffers_are_no_symptom() -> None:
+def test_if_a_call_stops_other_buffers_are_no_symptom():
     class Buffered(nn.Module):
         def __init__(self, values: Tensor) -> None:
             super().__init__()
@@ -365,7 +361,7 @@ def test_if_a_call_stops_other_buffers_are_no_symptom() -> None:
     assert diagnose(facts, Known(), {**SOLUTION, "Chain": Right}.__getitem__) == {}
 
 
-def test_parameters_that_a_module_does_not_have_are_named() -> None:
+def test_parameters_that_a_module_does_not_have_are_named():
     class Listed(nn.Module):
         def __init__(self, size: int) -> None:
             super().__init__()

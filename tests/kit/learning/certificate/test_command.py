@@ -17,7 +17,7 @@ from grader.types.report import Status
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
 from tests.kit.support.drawn import draw
-from tests.kit.support.tiny import Say, solve
+from tests.kit.support.tiny import solve
 
 SHOWN = """
 import numpy as np
@@ -38,7 +38,7 @@ def shown(tiny: Path) -> None:
     (tiny / "hints" / "certificates" / "smooth.py").write_text(SHOWN, "utf-8")
 
 
-def test_a_finished_core_is_offered_one_and_gets_it(tiny: Path, say: Say) -> None:
+def test_a_finished_core_is_offered_one_and_gets_it(tiny, say):
     solve(tiny, "moving_average")
     assert "grade certificate" not in say("grade")[1]
     code, out, _ = say("certificate")
@@ -58,19 +58,19 @@ def test_a_finished_core_is_offered_one_and_gets_it(tiny: Path, say: Say) -> Non
     assert say("certificate")[0] == 1  # a verdict on an older text does not count
 
 
-def test_where_every_stage_is_a_bonus_all_of_them_are_needed(tiny: Path, say: Say) -> None:
+def test_where_every_stage_is_a_bonus_all_of_them_are_needed(tiny, say):
     table = (tiny / "course.toml").read_text("utf-8").replace("bonus = true\n", "")
     table = table.replace("[[stages]]\n", "[[stages]]\nbonus = true\n")
     (tiny / "course.toml").write_text(table, "utf-8")
     assert say("certificate")[0] == 1
 
 
-def test_another_ending_of_the_file_is_refused_before_anything_runs(tiny: Path, say: Say) -> None:
+def test_another_ending_of_the_file_is_refused_before_anything_runs(tiny, say):
     code, _, err = say("certificate", "--out", "mine.pdf")
     assert code == 2 and ".svg or .png" in err
 
 
-def test_files_that_do_not_work_leave_a_notebooks_certificate_without_pictures() -> None:
+def test_files_that_do_not_work_leave_a_notebooks_certificate_without_pictures():
     shown = Trace("s", "S", (), Stop("f", "s", not_written=True, message="f is not written yet"))
     judged = seal(NOTEBOOK, Status.PASSED, 5)
     passed = ((Stage("s", "S", 5, False, (), (), Path()), StageProgress(2, Status.PASSED, 5)),)
@@ -83,7 +83,7 @@ def test_files_that_do_not_work_leave_a_notebooks_certificate_without_pictures()
         assert words in draw(certificate_screen(certificate, []))
 
 
-def test_the_way_is_on_the_page_only_if_asked() -> None:
+def test_the_way_is_on_the_page_only_if_asked():
     known = StageProgress(2, Status.PASSED, 5, attempts=3, passed="2026-01-02T10:00:00+00:00")
     stages = (Stage(f"s{n}", f"Stage {n}", 5, n > 2, (), (), Path()) for n in range(30))
     passed = tuple((stage, known) for stage in stages)
@@ -97,7 +97,7 @@ def test_the_way_is_on_the_page_only_if_asked() -> None:
 
 
 @pytest.mark.slow
-def test_the_courses_own_solution_agrees_with_the_built_in_module() -> None:
+def test_the_courses_own_solution_agrees_with_the_built_in_module():
     stage = COURSE.stage("multi_head_attention")
     solutions = Submission("solutions", solution_files(COURSE))
     with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:

@@ -1,7 +1,6 @@
 """hints/<slug>.md: the ladder and what follows it, and what may be wrong with the file."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ AFTER = "## Learnt\nHalves.\n\n## Why it is written this way\nSo.\n\n## Read nex
 GOOD = f"# Fold\n\n{RUNGS}{AFTER}"
 
 
-def test_reads_everything() -> None:
+def test_reads_everything():
     hints = parse_hints(GOOD, "fold.md")
     assert hints.title == "Fold"
     assert hints.rungs[1] == Rung("Question 2?", "Answer 2.")
@@ -26,19 +25,19 @@ def test_reads_everything() -> None:
     assert hints.learnt == "Halves."
 
 
-def test_the_sections_may_be_missing() -> None:
+def test_the_sections_may_be_missing():
     hints = parse_hints(f"# Fold\n{RUNGS}", "fold.md")
     assert (len(hints.rungs), hints.learnt, hints.sections) == (4, "", {})
 
 
-def test_a_line_divides_a_hint_into_a_question_and_its_answer() -> None:
+def test_a_line_divides_a_hint_into_a_question_and_its_answer():
     asks = "Try it.\n\n    a = 1\n\n---\n\n    b = 2\n\nSo.\n"
     hints = parse_hints(GOOD.replace("Answer 2.", asks), "fold.md")
     assert hints.rungs[1] == Rung("Question 2?", "Try it.\n\n    a = 1", "    b = 2\n\nSo.")
     assert hints.rungs[0].answer == hints.rungs[2].answer == ""
 
 
-def test_a_part_of_a_hint_has_its_heading() -> None:
+def test_a_part_of_a_hint_has_its_heading():
     divided, whole = Rung("How?", "Try it.", "So."), Rung("How?", "Try it: so.")
     shown = [divided.shown(part) for part in (Part.QUESTION, Part.ANSWER, Part.WHOLE)]
     assert shown == ["How?\n\nTry it.", "How?\n\nSo.", "How?\n\nTry it.\n\n**The answer**\n\nSo."]
@@ -46,16 +45,16 @@ def test_a_part_of_a_hint_has_its_heading() -> None:
 
 
 @pytest.mark.parametrize("text", ["```\na\n---\nb\n```", "    ---", "-- -", "| --- |"])
-def test_other_lines_divide_nothing(text: str) -> None:
+def test_other_lines_divide_nothing(text):
     assert parse_hints(GOOD.replace("Answer 2.", text), "fold.md").rungs[1].text == text
 
 
-def test_a_line_in_a_section_stays() -> None:
+def test_a_line_in_a_section_stays():
     learnt = parse_hints(GOOD.replace("Halves.", "Halves.\n---\nAll."), "fold.md").learnt
     assert learnt == "Halves.\n\n---\n\nAll."
 
 
-def test_code_is_kept_as_it_is() -> None:
+def test_code_is_kept_as_it_is():
     code = "    first = 1\n\n    ## 9. not a hint\n\n```python\n## 8. nor is this\n```"
     hints = parse_hints(f"# Fold\n{RUNGS}## 5. Nearly all of it\n\n{code}\n\n\n", "fold.md")
     assert hints.rungs[4] == Rung("Nearly all of it", code)
@@ -99,19 +98,19 @@ def test_code_is_kept_as_it_is() -> None:
         (GOOD.replace("Answer 3.", "```\nx"), "md:10: the code block that starts here has no end"),
     ],
 )
-def test_says_what_is_wrong(text: str, match: str) -> None:
+def test_says_what_is_wrong(text, match):
     with pytest.raises(CourseError, match=re.escape(match)) as caught:
         parse_hints(text, "fold.md")
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(CourseError, match=r"^hints/fold\.md: cannot be read: No such file"):
         read_hints(course_of(tmp_path, "fold").stages[0])
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_hints_of_this_course(slug: str) -> None:
+def test_the_hints_of_this_course(slug):
     stage = COURSE.stage(slug)
     hints = read_hints(stage)
     assert hints.title == stage.title

@@ -28,7 +28,7 @@ PART = Question("What part?", "So?", {}, Answer("number", 0.5, "1/2"), "Half.")
 FILE = "exercises/fold.py"
 
 
-def test_the_opening_says_how_to_skip_and_stop() -> None:
+def test_the_opening_says_how_to_skip_and_stop():
     assert draw(opening("Fold", 4)) == (
         "\n"
         "  Fold   4 questions before you write code\n"
@@ -38,7 +38,7 @@ def test_the_opening_says_how_to_skip_and_stop() -> None:
     )
 
 
-def test_a_question_with_its_choices() -> None:
+def test_a_question_with_its_choices():
     assert draw(asked(WHICH, 2, 4)) == (
         "\n"
         "  2 of 4   Which `side`?\n"
@@ -61,14 +61,12 @@ def test_a_question_with_its_choices() -> None:
         (WHICH, "a or b", "Type one letter: a or b."),
     ],
 )
-def test_the_prompt_says_what_is_wanted_and_then_in_which_form(
-    question: Question, wanted: str, form: str
-) -> None:
+def test_the_prompt_says_what_is_wanted_and_then_in_which_form(question, wanted, form):
     assert prompt(question) == f"  Your answer, {wanted}: "
     assert draw(not_understood(question)) == f"  I cannot read that. {form}\n"
 
 
-def test_the_first_wrong_answer_gives_nothing_away() -> None:
+def test_the_first_wrong_answer_gives_nothing_away():
     assert draw(once_more()) == ("  ✗ Not quite. Think again, or press Enter to see the answer.\n")
 
 
@@ -80,16 +78,16 @@ def test_the_first_wrong_answer_gives_nothing_away() -> None:
         (None, "  The answer is b) the right"),
     ],
 )
-def test_the_answer_and_why(right: bool | None, first_line: str) -> None:
+def test_the_answer_and_why(right, first_line):
     assert draw(explained(WHICH, right)) == f"\n{first_line}\n    so it lies to the right.\n"
 
 
-def test_for_screen_readers_the_marks_are_left_out() -> None:
+def test_for_screen_readers_the_marks_are_left_out():
     assert draw(once_more(), kind=PlainConsole).startswith("  Not quite.")
     assert draw(explained(SIZE, True), kind=PlainConsole).startswith("\n  Right: (4, 3)\n")
 
 
-def test_the_end() -> None:
+def test_the_end():
     assert draw(closing(Tally(4, 4, 3), "fold", FILE)) == (
         "\n"
         "  3 of 4 at the first try. Now you know what your code has to do.\n"
@@ -101,28 +99,28 @@ def test_the_end() -> None:
 
 
 @pytest.mark.parametrize(("done", "first"), [(1, "1 of 1 at the first try."), (0, "first try")])
-def test_the_end_before_the_last_question_says_how_to_go_on(done: int, first: str) -> None:
+def test_the_end_before_the_last_question_says_how_to_go_on(done, first):
     drawn = draw(closing(Tally(4, done, done), "fold", FILE))
     assert (first in drawn) is (done > 0)
     assert f"  {4 - done} questions left. To start again:  grade predict fold\n" in drawn
     assert "exercises/fold.py" in drawn
 
 
-def test_a_stage_without_questions() -> None:
+def test_a_stage_without_questions():
     drawn = draw(nothing_to_predict("nest", "exercises/nest.py"))
     assert "  nest has no questions.\n" in drawn
     assert "  Your file:        exercises/nest.py\n" in drawn
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_other_alphabets(encoding: str) -> None:
+def test_other_alphabets(encoding):
     right = draw(explained(SIZE, True), encoding=encoding)
     assert "  + Right: (4, 3)\n" in right and "sqrt 2" in right
     assert "  x Not quite." in draw(once_more(), encoding=encoding)
 
 
 @pytest.mark.parametrize("width", [40, 60])
-def test_narrow_screens(width: int) -> None:
+def test_narrow_screens(width):
     screens = (opening("Fold", 4), asked(WHICH, 1, 4), once_more(), not_understood(PART))
     for screen in (*screens, explained(WHICH, False), closing(Tally(4, 2, 1), "fold", FILE)):
         assert max(map(len, draw(screen, width).splitlines())) <= width

@@ -4,7 +4,6 @@ import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ from grader.run.worker.scratch import mark_unused
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no server watches workers on Windows")
-def test_on_a_disk_that_fills_up_only_a_worker_with_files_is_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_disk_that_fills_up_only_a_worker_with_files_is_stopped(tmp_path, monkeypatch):
     """Files without a name take room too, and only the disk shows that."""
     ours, theirs = socket.socketpair()
     lock: Any = None
