@@ -164,7 +164,7 @@ def situation(request: pytest.FixtureRequest) -> Situation:
     return found
 
 
-def test_the_whole_report(graded: Mapping[str, Graded], situation: Situation) -> None:
+def test_the_whole_report(graded, situation):
     file = FOLDER / situation.name / "expected.txt"
     report = graded[situation.name].report
     text = "\n".join(line for stage in report.stages for line in _lines(stage)) + "\n"
@@ -173,7 +173,7 @@ def test_the_whole_report(graded: Mapping[str, Graded], situation: Situation) ->
     assert file.read_text(encoding="utf-8") == text
 
 
-def test_nothing_of_ours_is_told(graded: Mapping[str, Graded], situation: Situation) -> None:
+def test_nothing_of_ours_is_told(graded, situation):
     for stage in graded[situation.name].report.stages:
         for text in [stage.printed, *(check.message for check in stage.checks)]:
             assert not re.search(
@@ -183,11 +183,11 @@ def test_nothing_of_ours_is_told(graded: Mapping[str, Graded], situation: Situat
             assert len(text) < 5000
 
 
-def test_it_takes_no_longer_than_this(graded: Mapping[str, Graded], situation: Situation) -> None:
+def test_it_takes_no_longer_than_this(graded, situation):
     assert graded[situation.name].seconds < situation.within
 
 
-def test_what_is_special_has_a_folder() -> None:
+def test_what_is_special_has_a_folder():
     assert SPECIAL.keys() <= {situation.name for situation in TABLE}
 
 

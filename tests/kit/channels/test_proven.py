@@ -1,7 +1,5 @@
 """A course is proven as long as no file of its author changes."""
 
-from pathlib import Path
-
 import pytest
 
 from grader.channels.proven import is_proven, remember_proven
@@ -14,7 +12,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("file", CHANGES)
-def test_a_proof_holds_until_a_file_changes(tmp_path: Path, file: str) -> None:
+def test_a_proof_holds_until_a_file_changes(tmp_path, file):
     root = tmp_path / "tiny"
     course = copy_tiny(root)
     assert not is_proven(course)

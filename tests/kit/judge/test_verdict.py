@@ -89,7 +89,7 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize("ending", Ending, ids=lambda ending: ending.name)
-def test_every_ending_has_its_outcome_and_only_one_earns_the_points(ending: Ending) -> None:
+def test_every_ending_has_its_outcome_and_only_one_earns_the_points(ending):
     result = only(ending)
     assert result.outcome is OUTCOMES[ending]
     assert result.max_score == 5
@@ -118,22 +118,20 @@ def test_every_ending_has_its_outcome_and_only_one_earns_the_points(ending: Endi
     ],
     ids=str,
 )
-def test_the_first_case_that_did_not_pass_decides_its_check(
-    endings: tuple[Ending | None, ...], outcome: Outcome, message: str
-) -> None:
+def test_the_first_case_that_did_not_pass_decides_its_check(endings, outcome, message):
     result = only(*endings)
     assert (result.outcome, result.message) == (outcome, message)
     assert result.score == (5 if outcome is Outcome.PASSED else 0)
 
 
-def test_the_order_is_the_planned_one_however_the_facts_came() -> None:
+def test_the_order_is_the_planned_one_however_the_facts_came():
     check = planned("a", cases=3)
     facts = facts_of(check, P, W, W)
     (result,) = judge_stage(stage(), stage_facts((check, facts[::-1]))).checks
     assert result.message == "message 1"
 
 
-def test_what_fails_only_because_of_an_earlier_stage_is_told_last() -> None:
+def test_what_fails_only_because_of_an_earlier_stage_is_told_last():
     check = planned("a", cases=3)
     first, *others = facts_of(check, W, N, W)
     facts = [replace(first, way=EARLIER), *others]
@@ -143,7 +141,7 @@ def test_what_fails_only_because_of_an_earlier_stage_is_told_last() -> None:
         facts[2] = replace(facts[2], way=EARLIER)
 
 
-def test_a_fact_that_nobody_planned_counts_for_nothing() -> None:
+def test_a_fact_that_nobody_planned_counts_for_nothing():
     check, other = planned("a"), planned("b")
     result = judge_stage(stage(), stage_facts((check, [*facts_of(other, P), *facts_of(check, W)])))
     assert [check.id for check in result.checks] == ["one.a"] and result.score == 0
@@ -151,13 +149,13 @@ def test_a_fact_that_nobody_planned_counts_for_nothing() -> None:
     assert lost.status is Status.ERROR and lost.score == 0
 
 
-def test_a_case_of_another_check_does_not_stand_for_a_lost_one() -> None:
+def test_a_case_of_another_check_does_not_stand_for_a_lost_one():
     check = planned("a")
     forged = CaseFact(Case("one.a[0]", "one.b"), P)
     assert judge_stage(stage(), stage_facts((check, [forged]))).score == 0
 
 
-def test_a_check_carries_its_title_and_the_time_of_all_its_cases() -> None:
+def test_a_check_carries_its_title_and_the_time_of_all_its_cases():
     result = only(P, W, P)
     assert (result.id, result.title, result.seconds) == ("one.a", "Title of a", 6)
 
@@ -190,17 +188,17 @@ def test_a_check_carries_its_title_and_the_time_of_all_its_cases() -> None:
     ],
     ids=str,
 )
-def test_where_a_stage_stands(endings: tuple[Ending | None, ...], expected: Status) -> None:
+def test_where_a_stage_stands(endings, expected):
     assert status_of(*endings) is expected
 
 
-def test_one_case_beyond_the_stub_makes_a_stage_started() -> None:
+def test_one_case_beyond_the_stub_makes_a_stage_started():
     check = planned("a", cases=2)
     assert status(stage_facts((check, facts_of(check, N, N)))) is Status.NOT_STARTED
     assert status(stage_facts((check, facts_of(check, N, W)))) is Status.FAILED
 
 
-def test_points_are_given_check_by_check() -> None:
+def test_points_are_given_check_by_check():
     checks = [planned("a", points=3), planned("b", points=2.5), planned("c", points=4.5)]
     endings = [P, W, P]
     pairs = [(c, facts_of(c, e)) for c, e in zip(checks, endings, strict=True)]
@@ -209,7 +207,7 @@ def test_points_are_given_check_by_check() -> None:
     assert (result.score, result.max_score, result.status) == (7.5, 10, Status.FAILED)
 
 
-def test_points_are_round_numbers() -> None:
+def test_points_are_round_numbers():
     checks = [planned(str(number), points=0.1) for number in range(3)]
     result = judge_stage(stage(points=0.3), stage_facts(*[(c, facts_of(c, P)) for c in checks]))
     assert result.score == 0.3
@@ -233,9 +231,7 @@ def test_points_are_round_numbers() -> None:
     ],
     ids=str,
 )
-def test_a_skipped_check_costs_nothing_and_gives_nothing_away(
-    stand_in: str | None, endings: tuple[Ending | None, Ending | None], earned: float
-) -> None:
+def test_a_skipped_check_costs_nothing_and_gives_nothing_away(stand_in, endings, earned):
     a, b, skipped = planned("a"), planned("b"), planned("gpu", stand_in=stand_in)
     pairs = [(a, facts_of(a, endings[0])), (b, facts_of(b, endings[1]))]
     result = judge_stage(stage(), stage_facts(*pairs, (skipped, facts_of(skipped, S))))
@@ -243,13 +239,13 @@ def test_a_skipped_check_costs_nothing_and_gives_nothing_away(
     assert result.checks[-1].score == earned
 
 
-def test_a_stand_in_decides_for_skipped_checks_only() -> None:
+def test_a_stand_in_decides_for_skipped_checks_only():
     a, gpu = planned("a"), planned("gpu", stand_in="a")
     result = judge_stage(stage(), stage_facts((a, facts_of(a, P)), (gpu, facts_of(gpu, W))))
     assert [check.score for check in result.checks] == [5, 0]
 
 
-def test_a_diagnosis_is_shown_at_failed_checks_only() -> None:
+def test_a_diagnosis_is_shown_at_failed_checks_only():
     found = Diagnosis("x", "You ...", 2)
     checks = [planned(str(number)) for number in range(4)]
     endings = [W, P, T, B]
@@ -274,7 +270,7 @@ def report_of(*results: StageResult) -> Report:
     return judge(course, "exercises", "cpu", results, ["seed 1"])
 
 
-def test_bonus_points_are_counted_apart() -> None:
+def test_bonus_points_are_counted_apart():
     report = report_of(
         result_of("a", 10, 10, Status.PASSED),
         result_of("b", 2.5, 5, Status.FAILED),
@@ -288,14 +284,14 @@ def test_bonus_points_are_counted_apart() -> None:
 
 
 @pytest.mark.parametrize("state", Status, ids=lambda state: state.name)
-def test_a_report_is_passed_when_every_core_stage_is(state: Status) -> None:
+def test_a_report_is_passed_when_every_core_stage_is(state):
     core = report_of(result_of("a", 1, 1, Status.PASSED), result_of("b", 0, 1, state))
     assert core.passed is (state is Status.PASSED)
     bonus = report_of(result_of("a", 1, 1, Status.PASSED), result_of("b", 0, 1, state, bonus=True))
     assert bonus.passed
 
 
-def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had() -> None:
+def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had():
     check = planned("a", points=3)
     result = judge_stage(stage(), stage_facts((check, facts_of(check, P))), Blame(is_partial=True))
     assert (result.score, result.max_score, result.is_partial) == (3, 3, True)
@@ -305,14 +301,12 @@ def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had() -> None:
 
 
 @pytest.mark.parametrize("is_written, status", [(True, "passed"), (False, "not_started")])
-def test_a_stage_without_a_visible_check_gives_and_costs_nothing(
-    is_written: bool, status: str
-) -> None:
+def test_a_stage_without_a_visible_check_gives_and_costs_nothing(is_written, status):
     result = judge_stage(stage(), StageFacts((), ()), Blame(is_partial=True, is_written=is_written))
     assert (result.status.value, result.score, result.max_score) == (status, 0, 0)
 
 
-def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause() -> None:
+def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause():
     one, other = planned("a", points=2), planned("b", points=3)
     facts = stage_facts((one, facts_of(one, P)), (other, facts_of(other, W)))
     result = judge_stage(
@@ -337,9 +331,7 @@ CALL = ForbiddenCall("paper.scissors.cut", "\n  fold.py, line 3, in fold\n    cu
         (1, (W, W), 0),
     ],
 )
-def test_a_forbidden_call_costs_its_share(
-    cost: float, endings: tuple[Ending, Ending], left: float
-) -> None:
+def test_a_forbidden_call_costs_its_share(cost, endings, left):
     pairs = [
         (c, facts_of(c, e)) for c, e in zip((planned("a"), planned("b")), endings, strict=True)
     ]
@@ -357,7 +349,7 @@ def test_a_forbidden_call_costs_its_share(
     assert [check.score for check in others] == [5 if ending is P else 0 for ending in endings]
 
 
-def test_every_forbidden_call_is_named_and_costs_nothing_more() -> None:
+def test_every_forbidden_call_is_named_and_costs_nothing_more():
     check = planned("a", points=10)
     calls = (CALL, ForbiddenCall("paper.glue"))
     facts = replace(stage_facts((check, facts_of(check, P))), forbidden=calls)
@@ -367,27 +359,27 @@ def test_every_forbidden_call_is_named_and_costs_nothing_more() -> None:
     assert result.checks[0].message.endswith("cut(sheet)\nIt calls paper.glue too")
 
 
-def test_what_is_skipped_is_not_lost_by_a_forbidden_call_as_well() -> None:
+def test_what_is_skipped_is_not_lost_by_a_forbidden_call_as_well():
     a, gpu = planned("a", points=8), planned("gpu", points=2)
     facts = stage_facts((a, facts_of(a, P)), (gpu, facts_of(gpu, S)))
     result = judge_stage(replace(stage(), forbidden_cost=0.5), replace(facts, forbidden=(CALL,)))
     assert result.score == 5
 
 
-def test_a_forbidden_call_where_only_the_visible_checks_count() -> None:
+def test_a_forbidden_call_where_only_the_visible_checks_count():
     check = planned("a", points=4)
     facts = replace(stage_facts((check, facts_of(check, P))), forbidden=(CALL,))
     result = judge_stage(replace(stage(), forbidden_cost=0.5), facts, Blame(is_partial=True))
     assert (result.score, result.max_score, result.status) == (2, 4, Status.FAILED)
 
 
-def test_an_untouched_stub_calls_nothing() -> None:
+def test_an_untouched_stub_calls_nothing():
     check = planned("a")
     facts = replace(stage_facts((check, facts_of(check, N))), forbidden=(CALL,))
     result = judge_stage(stage(), facts)
     assert (result.status, len(result.checks)) == (Status.NOT_STARTED, 1)
 
 
-def test_a_stage_that_was_not_run_is_not_started_and_has_its_points_before_it() -> None:
+def test_a_stage_that_was_not_run_is_not_started_and_has_its_points_before_it():
     result = judge_untouched(stage(points=7, bonus=True))
     assert (result.status, result.score, result.max_score) == (Status.NOT_STARTED, 0, 7)

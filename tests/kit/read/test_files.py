@@ -1,7 +1,6 @@
 """A file is written whole or not at all."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -9,9 +8,7 @@ from grader.read.files import write_pieces
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()])
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, error: BaseException
-) -> None:
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, error):
     file = tmp_path / "marks.csv"
     file.write_text("old")
 
