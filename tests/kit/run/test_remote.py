@@ -513,12 +513,7 @@ def test_nothing_else_of_a_module_is_there(made, name):
 
 
 def test_a_module_may_be_an_argument():
-    stage = StageUnderCheck(
-        stage_of(CLASS, TENSOR),
-        LocalAnswers({"Layer": Layer, "f": lambda layer: layer.linear.weight}.__getitem__),
-    )
-    stage.begin(seed=0)
-    remote = RemoteSubmission(stage)
+    remote = RemoteSubmission(under_check_of(Layer=Layer, f=lambda layer: layer.linear.weight))
     module = remote.Layer(2)
     weight = remote.f(module)
     assert torch.equal(weight, dict(module.named_parameters())["linear.weight"])

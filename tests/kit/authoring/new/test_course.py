@@ -1,7 +1,6 @@
 """`grade new --course`: a course that is one from the start, without stages or with one."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from grader.authoring.verify.verify import verify
 from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
-from tests.kit.support.files import tree
+from tests.kit.support.files import tree, write_files
 
 
 def test_a_course_without_stages_is_one_and_takes_the_first(here):
@@ -124,34 +123,26 @@ def test_stopped_among_the_questions_it_writes_nothing(here, typing):
 # --- what is refused -------------------------------------------------------------------------
 
 
-def _not_empty(root: Path) -> None:
-    root.mkdir()
-    (root / "notes.txt").write_text("mine", encoding="utf-8")
-
-
-def _a_file(root: Path) -> None:
-    root.write_text("mine", encoding="utf-8")
-
-
-def _a_course(root: Path) -> None:
-    new_course(root, "Mine")
-
-
-def _in_a_course(root: Path) -> None:
-    new_course(root.parent, "Mine", name="mine")
-
-
 @pytest.mark.parametrize(
     "prepare, told",
     [
-        (_not_empty, "origami: is not empty: choose a new folder"),
-        (_a_file, "origami: cannot hold a course: Not a directory"),
-        (_a_course, "origami: is a course already: `grade new STAGE` adds to it"),
-        (_in_a_course, ": choose another folder"),
+        (
+            lambda here: write_files(here, {"origami/notes.txt": "mine"}),
+            "origami: is not empty: choose a new folder",
+        ),
+        (
+            lambda here: write_files(here, {"origami": "mine"}),
+            "origami: cannot hold a course: Not a directory",
+        ),
+        (
+            lambda here: new_course(here / "origami", "Mine"),
+            "origami: is a course already: `grade new STAGE` adds to it",
+        ),
+        (lambda here: new_course(here, "Mine", name="mine"), ": choose another folder"),
     ],
 )
 def test_a_folder_that_is_taken_stays_as_it_is(here, prepare, told):
-    prepare(here / "origami")
+    prepare(here)
     before = tree(here)
     with pytest.raises(KitError) as refused:
         new_course(here / "origami", "Fold")

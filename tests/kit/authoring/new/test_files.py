@@ -16,7 +16,7 @@ from grader.read.submission import read_submission
 from grader.types.course import Course
 from grader.types.errors import KitError
 from grader.types.report import Status
-from tests.kit.support.files import tree
+from tests.kit.support.files import tree, write_files
 
 BIRDS = """\
 # Paper birds: fold once, then fly.
@@ -232,19 +232,16 @@ def test_a_folder_of_that_name_in_the_working_folder_hides_nothing(birds, monkey
     assert new_stage(birds, Wanted("nest", "Nest"))[0].slug == "nest"
 
 
-def test_a_file_in_the_way_is_named_and_left(birds):
-    (birds.root / "hints").mkdir()
-    (birds.root / "hints" / "nest.md").write_text("mine", encoding="utf-8")
-    before = tree(birds.root)
-    with pytest.raises(KitError, match=r"^hints/nest\.md: exists already: move it"):
-        new_stage(birds, Wanted("nest", "Nest"))
-    assert tree(birds.root) == before
-
-
-def test_what_cannot_be_written_leaves_nothing_behind(birds):
-    (birds.root / "hints").write_text("a file where a folder should be", encoding="utf-8")
-    before = tree(birds.root)
-    with pytest.raises(KitError, match=r"hints.*: cannot be written"):
+@pytest.mark.parametrize(
+    "file, told",
+    [
+        ("hints/nest.md", r"^hints/nest\.md: exists already: move it"),
+        ("hints", r"hints.*: cannot be written"),  # it should be a folder
+    ],
+)
+def test_a_file_in_the_way_is_named_and_nothing_is_left_behind(birds, file, told):
+    before = tree(write_files(birds.root, {file: "mine"}))
+    with pytest.raises(KitError, match=told):
         new_stage(birds, Wanted("nest", "Nest"))
     assert tree(birds.root) == before
 

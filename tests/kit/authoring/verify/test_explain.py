@@ -107,19 +107,18 @@ def test_the_sample_is_spread_evenly_and_always_the_same(monkeypatch):
 ROUGHNESS = ("verify", "--explain", "roughness", "--plain", "--jobs", "1", "--course")
 
 
-def test_a_misconception_with_the_name_of_another_one_makes_it_fail(course, monkeypatch, say):
-    monkeypatch.setattr(explaining, "diagnose", lambda *_: {"c": Diagnosis("rough_range", "no")})
+def test_a_misconception_with_anothers_name_is_a_failure_and_one_without_is_none(
+    course, monkeypatch, say
+):
     monkeypatch.setattr(explaining, "mutants_of", lambda stage: ())
+    monkeypatch.setattr(explaining, "diagnose", lambda *_: {"c": Diagnosis("rough_range", "no")})
     code, output, _ = say(*ROUGHNESS, str(course.root))
     assert code == 1
     assert "WRONG NAME: the misconception rough_upwards gets rough_range" in output
     assert "You look at steps upwards only." in output
     assert "1 of 3 misconceptions get their own name" in output
 
-
-def test_a_misconception_without_a_name_is_listed_and_no_failure(course, monkeypatch, say):
     monkeypatch.setattr(explaining, "diagnose", lambda *_: {})
-    monkeypatch.setattr(explaining, "mutants_of", lambda stage: ())
     code, output, _ = say(*ROUGHNESS, str(course.root))
     assert code == 0
     assert "the misconception rough_upwards is not named: a learner gets no reason" in output

@@ -19,6 +19,7 @@ from grader.read.stubs import read_stub
 from grader.run.lanes import can_fork
 from grader.types.course import Course
 from tests.kit.support.checkout import TINY, run_python
+from tests.kit.support.files import write_files
 from tests.kit.support.tiny import change
 
 Plant = Callable[[Course], object]
@@ -910,40 +911,18 @@ def test_what_to_fix_stands_below_what_is_to_be_written(course):
 
 
 def test_files_of_no_stage_are_named(course):
-    for stray in (
-        "solutions/old.py",
-        "exercises/notes.txt",
-        "hints/rough.md",
-        "hints/explore/rough.py",
-        "hints/misconceptions/rough.py",
-        "hints/predictions/rough.md",
-        "hints/traces/rough.py",
-        "tests/checks/test_rough.py",
-        "tests/checks/more/test_a.py",
-        "tests/accepted/rough/a.py",
-        "tests/accepted/roughness/notes.md",
-        "tests/mutants/rough.toml",
-    ):
-        (course.root / stray).parent.mkdir(exist_ok=True, parents=True)
-        (course.root / stray).write_text("", encoding="utf-8")
-    shutil.copy(TINY.root.parents[2] / "checks" / "conftest.py", course.root / "tests/checks")
-    for passing in ("solutions/__pycache__/a.pyc", "hints/.DS_Store"):
-        (course.root / passing).parent.mkdir(exist_ok=True)
-        (course.root / passing).write_text("", encoding="utf-8")
-    assert [stray.partition(":")[0] for stray in strays(course)] == [
-        "exercises/notes.txt",
-        "hints/explore/rough.py",
-        "hints/misconceptions/rough.py",
-        "hints/predictions/rough.md",
-        "hints/rough.md",
-        "hints/traces/rough.py",
-        "solutions/old.py",
-        "tests/accepted/rough/",
-        "tests/accepted/roughness/notes.md",
-        "tests/checks/more/",
-        "tests/checks/test_rough.py",
+    files = [
+        *("exercises/notes.txt", "hints/explore/rough.py", "hints/misconceptions/rough.py"),
+        *("hints/predictions/rough.md", "hints/rough.md", "hints/traces/rough.py"),
+        *("solutions/old.py", "tests/accepted/roughness/notes.md", "tests/checks/test_rough.py"),
         "tests/mutants/rough.toml",
     ]
+    below = ["tests/accepted/rough/a.py", "tests/checks/more/test_a.py"]
+    passing = ["solutions/__pycache__/a.pyc", "hints/.DS_Store"]
+    write_files(course.root, dict.fromkeys([*files, *below, *passing], ""))
+    shutil.copy(TINY.root.parents[2] / "checks" / "conftest.py", course.root / "tests/checks")
+    named = sorted([*files, "tests/accepted/rough/", "tests/checks/more/"])
+    assert [stray.partition(":")[0] for stray in strays(course)] == named
 
 
 def test_two_stages_of_one_title_are_named(course):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,6 +35,13 @@ def told(learner: Function, *own: Symptom) -> dict[str, str]:
         check.removeprefix("one."): each.id.removeprefix("symptom:")
         for check, each in found.items()
     }
+
+
+def texts(learner: dict[str, Function], *cases: Check, **right: Function) -> list[str]:
+    """What is told of a check with these cases, where `right` functions are the solution's."""
+    facts = recorded(learner, {"check": cases})
+    found = diagnose(facts, Known(), {**SOLUTION, **right}.__getitem__)
+    return [each.text for each in found.values()]
 
 
 TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
@@ -97,17 +105,13 @@ def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted():
         assert submission.share(x_of(2, 3), 1).shape == (2, 3)
         assert torch.equal(submission.share(x_of(2, 3), 2), x_of(2, 3) / 2)
 
-    facts = recorded({"share": lambda x, n: x / n + n}, {"last": [accepts_the_first]})
-    [found] = diagnose(facts, Known(), SOLUTION.__getitem__).values()
-    assert found.text == "Your result is the right one plus 2, at every position."
+    [told] = texts({"share": lambda x, n: x / n + n}, accepts_the_first)
+    assert told == "Your result is the right one plus 2, at every position."
 
 
 def test_a_tuple_that_holds_the_tensor_is_not_called_the_result():
-    learner = {"share": lambda x, n: (2 * share(x, n), n)}
-    [found] = diagnose(
-        recorded(learner, {"values": CHECKS["values"]}), Known(), SOLUTION.__getitem__
-    ).values()
-    assert found.text.startswith("The tensor in the tuple that you return is the right one")
+    [told] = texts({"share": lambda x, n: (2 * share(x, n), n)}, *CHECKS["values"])
+    assert told.startswith("The tensor in the tuple that you return is the right one")
 
 
 def test_plain_numbers_are_compared_over_all_cases():
@@ -117,9 +121,9 @@ def test_plain_numbers_are_compared_over_all_cases():
 
         return check
 
-    facts = recorded({"share": lambda x, n: n / 8}, {"total": [total(n) for n in (2, 3, 4)]})
-    [found] = diagnose(facts, Known(), {"share": lambda x, n: float(n)}.__getitem__).values()
-    assert found.text == "Your result is the right one times 0.125, in each failing call."
+    cases = [total(n) for n in (2, 3, 4)]
+    [told] = texts({"share": lambda x, n: n / 8}, *cases, share=lambda x, n: float(n))
+    assert told == "Your result is the right one times 0.125, in each failing call."
 
 
 def marked(id: str) -> Symptom:
@@ -216,10 +220,9 @@ def test_results_in_a_pair_of_their_own_are_counted_as_tensors(one, expected):
         output, _ = submission.share(X, 2)
         assert torch.equal(output, torch.sqrt(X))
 
-    facts = recorded({"share": lambda x, n: (one(x), pair(x))}, {"both": [check]})
-    solution = {"share": lambda x, n: (torch.sqrt(x), pair(x))}
-    [found] = diagnose(facts, Known(), solution.__getitem__).values()
-    assert found.text.startswith(expected)
+    learner = {"share": lambda x, n: (one(x), pair(x))}
+    [told] = texts(learner, check, share=lambda x, n: (torch.sqrt(x), pair(x)))
+    assert told.startswith(expected)
 
 
 def test_a_right_result_that_is_the_same_everywhere_does_not_count():
@@ -251,8 +254,7 @@ def test_an_argument_that_was_changed_does_not_explain_an_error_of_another_call(
         submission.share(x_of(2, 3), 2)
         submission.share(x_of(2, 3), 3)
 
-    facts = recorded({"share": stops}, {"both": [check]})
-    assert diagnose(facts, Known(), SOLUTION.__getitem__) == {}
+    assert texts({"share": stops}, check) == []
 
 
 def test_a_result_that_is_almost_right_is_not_called_right_in_part():
@@ -289,9 +291,8 @@ def test_a_parameter_is_called_by_its_name():
     def check(submission: Any) -> None:
         assert dict(submission.Chain(4).named_parameters())["second.weight"][0, 1] == 3
 
-    facts = recorded({"Chain": start(turned=True)}, {"start": [check]})
-    found = diagnose(facts, Known(), {**SOLUTION, "Chain": start(turned=False)}.__getitem__)
-    assert found["one.start"].text.startswith("second.weight holds the right numbers")
+    [told] = texts({"Chain": start(turned=True)}, check, Chain=start(turned=False))
+    assert told.startswith("second.weight holds the right numbers")
 
 
 @pytest.mark.parametrize(
@@ -316,11 +317,9 @@ def test_of_parameters_a_whole_layer_may_be_wrong(sizes, told):
 
         return run
 
-    facts = recorded(
-        {"Chain": lambda size: made(size, forgets=True)}, {"start": [check(size) for size in sizes]}
-    )
-    right = {**SOLUTION, "Chain": lambda size: made(size, forgets=False)}
-    assert diagnose(facts, Known(), right.__getitem__)["one.start"].text.startswith(told)
+    wrong, right = (partial(made, forgets=forgets) for forgets in (True, False))
+    [found] = texts({"Chain": wrong}, *map(check, sizes), Chain=right)
+    assert found.startswith(told)
 
 
 def test_layers_may_be_made_in_any_order():
@@ -335,8 +334,7 @@ def test_layers_may_be_made_in_any_order():
         module.load_state_dict(Four("abcd").state_dict())
         assert not dict(module.named_parameters())
 
-    facts = recorded({"Chain": lambda names: Four("abdc")}, {"values": [check]})
-    assert diagnose(facts, Known(), {**SOLUTION, "Chain": Four}.__getitem__) == {}
+    assert texts({"Chain": lambda names: Four("abdc")}, check, Chain=Four) == []
 
 
 def test_if_a_call_stops_other_buffers_are_no_symptom():
@@ -357,8 +355,7 @@ def test_if_a_call_stops_other_buffers_are_no_symptom():
         dict(module.named_buffers())
         module(x_of(3, 2))
 
-    facts = recorded({"Chain": lambda values: Buffered(values.bool())}, {"values": [check]})
-    assert diagnose(facts, Known(), {**SOLUTION, "Chain": Right}.__getitem__) == {}
+    assert texts({"Chain": lambda values: Buffered(values.bool())}, check, Chain=Right) == []
 
 
 def test_parameters_that_a_module_does_not_have_are_named():
@@ -378,9 +375,5 @@ def test_parameters_that_a_module_does_not_have_are_named():
             two = nn.functional.linear(one, state["second.weight"], state["second.bias"])
             assert torch.allclose(chain(x_of(3, 2)), two)
 
-    found = diagnose(
-        recorded({"Chain": Listed}, {"values": [check]}), Known(), SOLUTION.__getitem__
-    )
-    assert found["one.values"].text.startswith(
-        "Your module lacks second.weight and second.bias. A layer counts if"
-    )
+    [told] = texts({"Chain": Listed}, check)
+    assert told.startswith("Your module lacks second.weight and second.bias. A layer counts if")

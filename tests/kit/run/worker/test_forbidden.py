@@ -29,13 +29,8 @@ FUNCTION = "torch.nn.functional.multi_head_attention_forward"
 SDPA = "torch.nn.functional.scaled_dot_product_attention"
 RULES = (
     *(MHA, FUNCTION, SDPA, "torch.nn.Tanh", "torch.einsum", "torch.bmm", "math.fsum"),
-    *(
-        "functools.reduce",
-        "numpy.convolve",
-        "torch.ops.aten._softmax",
-        "torch.no_such.function",
-        "torch.no_such_function",
-    ),
+    *("functools.reduce", "numpy.convolve", "torch.ops.aten._softmax", "torch.no_such.function"),
+    "torch.no_such_function",
 )
 
 

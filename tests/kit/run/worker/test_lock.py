@@ -4,6 +4,8 @@ A small server like the real one (isolated interpreter, the lock sent as text) f
 every line of code below. What the lock refuses must work without it, or the test proves nothing.
 """
 
+from __future__ import annotations
+
 import errno
 import json
 import os
@@ -150,21 +152,21 @@ class Server:
         answer: dict[str, Any] = json.loads(self._read())
         return answer
 
-    def close(self) -> None:
-        """End the server."""
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *how: object) -> None:
         self._process.communicate()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server without torch."""
-    running = Server(tmp_path_factory.mktemp("lock"))
-    missing = running.ask("value = missing")["value"]
-    if missing:
-        running.close()
-        pytest.skip(f"this kernel lacks {', '.join(missing)}")
-    yield running
-    running.close()
+    with Server(tmp_path_factory.mktemp("lock")) as running:
+        missing = running.ask("value = missing")["value"]
+        if missing:
+            pytest.skip(f"this kernel lacks {', '.join(missing)}")
+        yield running
 
 
 @pytest.fixture
@@ -443,21 +445,15 @@ def test_a_worker_may_end_itself(ask):
 
 
 def test_processor_time_is_limited(tmp_path):
-    running = Server(tmp_path, cpu_seconds=1)
-    try:
+    with Server(tmp_path, cpu_seconds=1) as running:
         assert running.ask("while True: pass")["killed"] == signal.SIGXCPU
         catch = "signal.signal(signal.SIGXCPU, lambda *_: None)\nwhile True: pass"
         assert running.ask(catch)["killed"] == signal.SIGKILL
-    finally:
-        running.close()
 
 
 def test_no_memory_limit(tmp_path):
-    running = Server(tmp_path, memory_bytes=None)
-    try:
+    with Server(tmp_path, memory_bytes=None) as running:
         assert running.ask("bytearray(600 << 20); value = missing")["value"] == []
-    finally:
-        running.close()
 
 
 # What libcuda does when it starts, as strace shows it.
@@ -477,12 +473,13 @@ value = [refused, missing]
 
 def test_gpu(tmp_path):
     """What CUDA needs beside its devices: any ioctl, its own /proc, a socket; no more."""
-    running = Server(tmp_path, memory_bytes=None, gpu=True)
     name = f"\0grade-{os.getpid()}"  # abstract: a path may be too long
-    heard = socket.socket(socket.AF_UNIX)
-    heard.bind(name)
-    heard.listen()
-    try:
+    with (
+        socket.socket(socket.AF_UNIX) as heard,
+        Server(tmp_path, memory_bytes=None, gpu=True) as running,
+    ):
+        heard.bind(name)
+        heard.listen()
         assert running.ask(AS_CUDA_STARTS)["value"] == [errno.ENOENT, []]
         assert running.ask("fcntl.ioctl(0, 0xC0DE)")["errno"] == errno.ENOTTY
         connect = f"socket.socket(socket.AF_UNIX).connect({name!r})"
@@ -497,9 +494,6 @@ def test_gpu(tmp_path):
             *("pass a descriptor", "send to an address", "fork by its number"),
         ):
             assert refused(running.ask(REFUSED.get(attempt, "os.fork()"))), attempt
-    finally:
-        heard.close()
-        running.close()
 
 
 def test_worker_ends_with_its_server(tmp_path):
@@ -593,11 +587,8 @@ os.unlink("model.pt")
 def test_torch(tmp_path):
     """A course's operations work after the lock, with nothing of torch warmed but its import."""
     pytest.importorskip("torch")
-    running = Server(tmp_path, preload=("torch", "numpy"), memory_bytes=2 << 30)
-    try:
+    with Server(tmp_path, preload=("torch", "numpy"), memory_bytes=2 << 30) as running:
         answer = running.ask(TORCH)
         assert answer.get("value") is True, answer.get("text", answer)
         text = running.ask("import torch; torch.empty(1 << 32)")["text"]
         assert "allocate" in text
-    finally:
-        running.close()
