@@ -73,11 +73,7 @@ def rand(seed: int, device: torch.device) -> Callable[..., Any]:
     generator = torch.Generator().manual_seed(seed)
 
     def rand(
-        *,
-        dtype: torch.dtype = torch.float32,
-        grad: bool = False,
-        scale: float = 1.0,
-        **axes: int,
+        *, dtype: torch.dtype = torch.float32, grad: bool = False, scale: float = 1.0, **axes: int
     ) -> torch.Tensor:
         return draw(generator, device, dtype, grad, scale, **axes)
 

@@ -71,8 +71,7 @@ def test_inverse(submission: Submission, rand: Rand, B: int, T: int, D: int, H: 
 
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize(
-    "B, H, T, d_k",
-    [(1, 1, 1, 1), (1, 3, 2, 2), (2, 1, 3, 5), (2, 4, 1, 3), (3, 6, 2, 1)],
+    "B, H, T, d_k", [(1, 1, 1, 1), (1, 3, 2, 2), (2, 1, 3, 5), (2, 4, 1, 3), (3, 6, 2, 1)]
 )
 def test_edges(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """It works for one sequence, head or token, and for heads of one feature"""

@@ -62,13 +62,7 @@ def reference(
 
 
 def inputs(
-    rand: Rand,
-    B: int = B,
-    H: int = H,
-    Tq: int = TQ,
-    Tk: int = TK,
-    d_k: int = DK,
-    **options: Any,
+    rand: Rand, B: int = B, H: int = H, Tq: int = TQ, Tk: int = TK, d_k: int = DK, **options: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values."""
     return (
@@ -207,8 +201,7 @@ def test_causal(submission: Submission, rand: Rand, T: int) -> None:
 
 @pytest.mark.points(2, hint=4)
 @pytest.mark.parametrize(
-    ("axes", "T"),
-    [("B 1 1 T", TQ), ("T T", TQ), ("B H T T", TQ), ("T T", 300), ("B 1 1 T", 300)],
+    ("axes", "T"), [("B 1 1 T", TQ), ("T T", TQ), ("B H T T", TQ), ("T T", 300), ("B 1 1 T", 300)]
 )
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32], ids=str)
 def test_both(

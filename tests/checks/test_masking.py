@@ -157,12 +157,7 @@ def test_padding_edges(
 @pytest.mark.points(2, hint=5)
 @pytest.mark.parametrize(
     "B, H, Tq, Tk",
-    [
-        (1, 1, 1, 2),
-        (2, 3, 4, 5),
-        (3, 2, 5, 3),
-        pytest.param(4, 3, 5, 7, marks=pytest.mark.random),
-    ],
+    [(1, 1, 1, 2), (2, 3, 4, 5), (3, 2, 5, 3), pytest.param(4, 3, 5, 7, marks=pytest.mark.random)],
 )
 def test_blocked_and_allowed(
     submission: Submission, rand: Rand, device: torch.device, B: int, H: int, Tq: int, Tk: int

@@ -17,13 +17,7 @@ from typing import Any
 import pytest
 import torch
 
-from grader.checking import (
-    CheckFailed,
-    Submission,
-    expect_equal,
-    gpu_or_skip,
-    is_between,
-)
+from grader.checking import CheckFailed, Submission, expect_equal, gpu_or_skip, is_between
 
 MIB = 1 << 20
 ROOM = 1 << 16  # for inputs, output and small things of 16 tokens: 16 KiB by default

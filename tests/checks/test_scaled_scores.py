@@ -63,11 +63,7 @@ def test_shape(
 @pytest.mark.points(2, hint=1)
 @pytest.mark.parametrize(
     "B, H, Tq, Tk, d_k",
-    [
-        (1, 1, 2, 3, 2),
-        *SIZES,
-        pytest.param(4, 3, 5, 6, 10, marks=pytest.mark.random),
-    ],
+    [(1, 1, 2, 3, 2), *SIZES, pytest.param(4, 3, 5, 6, 10, marks=pytest.mark.random)],
 )
 def test_values(
     submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int

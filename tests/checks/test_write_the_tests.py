@@ -10,11 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from grader.checking import (
-    CheckFailed,
-    Submission,
-    Trial,
-)
+from grader.checking import CheckFailed, Submission, Trial
 
 FIXTURE, NAME = "make_attention", "Attention"
 
@@ -345,7 +341,7 @@ SHARES = {
             "        if some is not None:\n",
             "        mixed = shares @ v\n        if some is not None:\n",
         ),
-    ),
+    )
 }
 MASK = {
     "one that reads its mask the wrong way round": spoilt(EINSUM, ("mask.bool()", "~mask.bool()")),
@@ -396,8 +392,7 @@ APART = {
 }
 UNEQUAL = {
     "one that scales the scores of each head differently": spoilt(
-        LOOP,
-        ("append(one(q, ", "append(one(q * (1 + 0.3 * h), "),
+        LOOP, ("append(one(q, ", "append(one(q * (1 + 0.3 * h), ")
     ),
     "one that ignores its last head": spoilt(
         FUSED,
@@ -432,7 +427,7 @@ LAYERS = {
 SIZES = {
     "one that accepts sizes that do not divide": spoilt(
         FOLDED, ("d_model // num_heads * num_heads != d_model", "num_heads < 1")
-    ),
+    )
 }
 DROPOUT = {
     "one that still drops weights after eval()": spoilt(
@@ -447,12 +442,12 @@ AVERAGE = {
             "nn.functional.dropout(weights, self._p, self.training)",
             "weights * (torch.rand_like(weights) >= self._p * self.training)",
         ),
-    ),
+    )
 }
 GRADIENTS = {
     "one that passes no gradient back through its weights": spoilt(
         PLAIN, ("context = weights @ v", "context = weights.detach() @ v")
-    ),
+    )
 }
 WRONG = {
     **SHAPES,

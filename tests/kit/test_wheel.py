@@ -55,7 +55,7 @@ def test_the_wheel_holds_the_engine_and_the_course_alone(wheel):
     assert {top for top in tops if not top.endswith(".dist-info")} == {"grader", "grader_courses"}
     inside = {name.removeprefix(INSIDE) for name in names if name.startswith(INSIDE)}
     assert {name.split("/")[0] for name in inside} == {
-        *("course.toml", "exercises", "hints", "LICENSE", "solutions", "tests"),
+        *("course.toml", "exercises", "hints", "LICENSE", "solutions", "tests")
     }
     tests = {name.split("/")[1] for name in inside if name.startswith("tests/")}
     assert tests == {"checks", "accepted", "mutants"}

@@ -11,12 +11,7 @@ import io
 
 import pytest
 
-from grader.channels.rosters import (
-    PointsImport,
-    blackboard_import,
-    canvas_import,
-    moodle_import,
-)
+from grader.channels.rosters import PointsImport, blackboard_import, canvas_import, moodle_import
 from grader.classes.folder.csv_files import csv_text
 from grader.command.main import main
 from grader.types.errors import KitError

@@ -307,7 +307,7 @@ def test_the_bundle_holds_what_a_student_needs(bundle):
             "hints/predictions",
             "hints/traces",
             "tests/checks",
-        ),
+        )
     }
     assert not [name for name in bundle if "__pycache__" in name or "conftest" in name]
     kit = {name.removeprefix("kit/") for name in bundle if name.startswith("kit/")}

@@ -14,7 +14,7 @@ DATA = {
         {"outputs": {"a": ODD}, "source": '"outputs":[1]', "last": {"outputs": []}},
         {"outputs": "outputs", "source": [["outputs", [1]]], "metadata": {}},
         {"attachments": {"a.png": {"image/png": "\\"}}, "source": '"attachments":{}'},
-    ],
+    ]
 }
 LEFT = {
     "cells": [
@@ -22,7 +22,7 @@ LEFT = {
         {"outputs": {}, "source": '"outputs":[1]', "last": {"outputs": []}},
         {"outputs": "outputs", "source": [["outputs", [1]]], "metadata": {}},
         {"attachments": {}, "source": '"attachments":{}'},
-    ],
+    ]
 }
 
 
