@@ -15,7 +15,6 @@ from torch import Tensor
 
 from grader.checking import (
     CheckFailed,
-    Rand,
     Submission,
     draw_state,
     expect_all_different,
@@ -133,17 +132,7 @@ def mask_buffer(attention: Any, context_size: int) -> str:
     ("B", "T", "d_in", "d_out", "C", "H"), [(2, 5, 7, 12, 9, 3), (3, 6, 10, 8, 7, 4)]
 )
 @torch.no_grad()
-def test_shape(
-    submission: Submission,
-    rand: Rand,
-    device: torch.device,
-    B: int,
-    T: int,
-    d_in: int,
-    d_out: int,
-    C: int,
-    H: int,
-) -> None:
+def test_shape(submission, rand, device, B, T, d_in, d_out, C, H):
     """Tokens [B, T, d_in] become tokens [B, T, d_out]"""
     output = module(submission, draw_state(rand, shapes(d_in, d_out)), C, H)(
         rand(B=B, T=T, d_in=d_in)
@@ -165,17 +154,7 @@ def test_shape(
 )
 @pytest.mark.parametrize("spread", [1.0, 30.0, 300.0, 0.0])
 @torch.no_grad()
-def test_full_length(
-    submission: Submission,
-    rand: Rand,
-    B: int,
-    T: int,
-    d_in: int,
-    d_out: int,
-    C: int,
-    H: int,
-    spread: float,
-) -> None:
+def test_full_length(submission, rand, B, T, d_in, d_out, C, H, spread):
     """A text of context_size tokens gives the output of the formula"""
     state = draw_state(rand, shapes(d_in, d_out))
     for name in ("w_q.weight", "w_q.bias"):
@@ -196,9 +175,7 @@ def test_full_length(
     [(2, 1, 3, 4, 2, 2), (2, 5, 7, 12, 6, 3), (3, 4, 10, 8, 30, 2), (2, 4, 6, 6, 5, 3)],
 )
 @torch.no_grad()
-def test_shorter(
-    submission: Submission, rand: Rand, B: int, T: int, d_in: int, d_out: int, C: int, H: int
-) -> None:
+def test_shorter(submission, rand, B, T, d_in, d_out, C, H):
     """A text with fewer than context_size tokens gives the right output"""
     state = draw_state(rand, shapes(d_in, d_out))
     x = rand(B=B, T=T, d_in=d_in)
@@ -209,7 +186,7 @@ def test_shorter(
 
 @pytest.mark.points(1, hint=3)
 @torch.no_grad()
-def test_many_lengths(submission: Submission, rand: Rand) -> None:
+def test_many_lengths(submission, rand):
     """One module takes texts of many lengths, in any order"""
     d_in, d_out, C, H = 7, 12, 8, 3
     state = draw_state(rand, shapes(d_in, d_out))
@@ -227,7 +204,7 @@ def test_many_lengths(submission: Submission, rand: Rand) -> None:
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize(("T", "C"), [(4, 3), (9, 4)])
 @torch.no_grad()
-def test_too_long(submission: Submission, rand: Rand, T: int, C: int) -> None:
+def test_too_long(submission, rand, T, C):
     """A text with more than context_size tokens raises ValueError"""
     B, d_in, d_out, H = 2, 7, 12, 3
     state = draw_state(rand, shapes(d_in, d_out))
@@ -241,7 +218,7 @@ def test_too_long(submission: Submission, rand: Rand, T: int, C: int) -> None:
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_no_future(submission: Submission, rand: Rand) -> None:
+def test_no_future(submission, rand):
     """No token sees a later one, not even in training mode"""
     B, T, d_in, d_out, C, H = 2, 6, 7, 12, 9, 3
     attention = module(submission, draw_state(rand, shapes(d_in, d_out)), C, H)
@@ -276,9 +253,7 @@ def test_no_future(submission: Submission, rand: Rand) -> None:
     ],
 )
 @torch.no_grad()
-def test_edges(
-    submission: Submission, rand: Rand, B: int, T: int, d_in: int, d_out: int, C: int, H: int
-) -> None:
+def test_edges(submission, rand, B, T, d_in, d_out, C, H):
     """It works for a single sequence, token, head or feature"""
     state = draw_state(rand, shapes(d_in, d_out))
     x = rand(B=B, T=T, d_in=d_in)
@@ -288,7 +263,7 @@ def test_edges(
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_arguments(submission: Submission, rand: Rand) -> None:
+def test_arguments(submission, rand):
     """Arguments work by name and by position, and dropout is 0 by default"""
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
     for qkv_bias, given in ((False, ()), (True, (0.0, True))):
@@ -301,7 +276,7 @@ def test_arguments(submission: Submission, rand: Rand) -> None:
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_inputs_unchanged(submission: Submission, rand: Rand) -> None:
+def test_inputs_unchanged(submission, rand):
     """The input may be a strided view and is not changed"""
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
     state = draw_state(rand, shapes(d_in, d_out))
@@ -318,7 +293,7 @@ def test_inputs_unchanged(submission: Submission, rand: Rand) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("T", "C"), [(5, 5), (4, 9)])
-def test_gradients(submission: Submission, rand: Rand, T: int, C: int) -> None:
+def test_gradients(submission, rand, T, C):
     """Gradients reach the input and all four layers"""
     B, d_in, d_out, H = 2, 7, 12, 3
     state = draw_state(rand, shapes(d_in, d_out))
@@ -331,9 +306,7 @@ def test_gradients(submission: Submission, rand: Rand, T: int, C: int) -> None:
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(
-    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
-) -> None:
+def test_dtypes(submission, rand, device, dtype):
     """After .to(dtype) the module computes and answers in that dtype"""
     skip_unless_supported(dtype, device)
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
@@ -355,7 +328,7 @@ def test_dtypes(
 
 @pytest.mark.points(1, stand_in="buffer", hint=2)
 @torch.no_grad()
-def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_gpu(submission, rand, device):
     """The mask moves to the GPU with the module"""
     gpu = gpu_or_skip(device)
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
@@ -376,7 +349,7 @@ def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("qkv_bias", [False, True])
 @pytest.mark.parametrize(("d_in", "d_out", "H"), [(7, 12, 3), (10, 8, 4)])
-def test_layers(submission: Submission, d_in: int, d_out: int, H: int, qkv_bias: bool) -> None:
+def test_layers(submission, d_in, d_out, H, qkv_bias):
     """The four layers have the right sizes, and biases where they should"""
     options = {"qkv_bias": True} if qkv_bias else {}
     attention = submission.CausalSelfAttention(
@@ -393,7 +366,7 @@ def test_layers(submission: Submission, d_in: int, d_out: int, H: int, qkv_bias:
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize(("C", "H"), [(6, 2), (11, 3)])
-def test_buffer(submission: Submission, C: int, H: int) -> None:
+def test_buffer(submission, C, H):
     """The mask is one registered buffer of context_size² elements"""
     d_in, d_out = 7, 12
     attention = submission.CausalSelfAttention(d_in=d_in, d_out=d_out, context_size=C, num_heads=H)
@@ -409,7 +382,7 @@ def test_buffer(submission: Submission, C: int, H: int) -> None:
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_state_dict(submission: Submission, rand: Rand) -> None:
+def test_state_dict(submission, rand):
     """A saved state makes another module compute the same"""
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
     x = rand(B=B, T=T, d_in=d_in)
@@ -424,7 +397,7 @@ def test_state_dict(submission: Submission, rand: Rand) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_in", "d_out"), [(64, 192), (320, 128)])
-def test_start(submission: Submission, d_in: int, d_out: int) -> None:
+def test_start(submission, d_in, d_out):
     """Weights start with Xavier values for each layer's sizes, biases at 0"""
     start, other = (
         dict(
@@ -450,7 +423,7 @@ def test_start(submission: Submission, d_in: int, d_out: int) -> None:
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize(("d_in", "d_out", "H"), [(6, 10, 3), (8, 4, 8)])
-def test_heads_must_divide(submission: Submission, d_in: int, d_out: int, H: int) -> None:
+def test_heads_must_divide(submission, d_in, d_out, H):
     """The constructor raises ValueError if num_heads does not divide d_out"""
     submission.CausalSelfAttention(d_in=d_in, d_out=d_out * H, context_size=5, num_heads=H)
     with expect_raises(ValueError, f"{d_out} features cannot be split into {H} heads"):
@@ -462,7 +435,7 @@ def test_heads_must_divide(submission: Submission, d_in: int, d_out: int, H: int
 
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
+def test_dropout(submission, rand, device, p):
     """Dropout drops single weights in training and scales the others up"""
     # A token's features say which token it is, w_v writes that twice into each head and w_o is the
     # identity: so every weight can be read off the output twice.

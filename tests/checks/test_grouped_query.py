@@ -165,17 +165,7 @@ def expect_both(
     ("B", "Tq", "Tk", "D", "H", "Hkv"), [(2, 3, 5, 8, 4, 1), (3, 4, 7, 24, 6, 2)]
 )
 @torch.no_grad()
-def test_shapes(
-    submission: Submission,
-    rand: Rand,
-    device: torch.device,
-    B: int,
-    Tq: int,
-    Tk: int,
-    D: int,
-    H: int,
-    Hkv: int,
-) -> None:
+def test_shapes(submission, rand, device, B, Tq, Tk, D, H, Hkv):
     """Returns the output [B, Tq, D] and each query head's weights"""
     gqa = made(submission, (D, H, Hkv))
     gqa.to(device)
@@ -207,7 +197,7 @@ def test_shapes(
     ],
 )
 @torch.no_grad()
-def test_values(submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, sizes: Sizes) -> None:
+def test_values(submission, rand, B, Tq, Tk, sizes):
     """Neighbouring query heads share a key head and a value head"""
     state = draw_state(rand, shapes(sizes))
     query, key, value = tokens(rand, B, Tq, Tk, sizes[0])
@@ -223,7 +213,7 @@ def test_values(submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, si
     [((24, 4, 4), False), ((24, 4, 4), True), (GROUPED, True), ((24, 6, 1), True)],
     ids=["a key head each", "a key head each, masked", "shared", "one for all"],
 )
-def test_builtin(submission: Submission, rand: Rand, seed: int, sizes: Sizes, masked: bool) -> None:
+def test_builtin(submission, rand, seed, sizes, masked):
     """With its shared heads repeated it agrees with nn.MultiheadAttention"""
     B, Tq, Tk, D = 3, 5, 7, sizes[0]
     state = draw_state(rand, shapes(sizes))
@@ -245,7 +235,7 @@ def test_builtin(submission: Submission, rand: Rand, seed: int, sizes: Sizes, ma
 
 
 @pytest.mark.points(1, stand_in="builtin")
-def test_builtin_gpu(submission: Submission, rand: Rand, seed: int, device: torch.device) -> None:
+def test_builtin_gpu(submission, rand, seed, device):
     """It agrees with nn.MultiheadAttention on a GPU too"""
     gpu = gpu_or_skip(device)
     B, Tq, Tk = 3, 5, 7
@@ -272,16 +262,7 @@ def test_builtin_gpu(submission: Submission, rand: Rand, seed: int, device: torc
     ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0), (2, 5, 0.0)]
 )
 @torch.no_grad()
-def test_masks(
-    submission: Submission,
-    rand: Rand,
-    seed: int,
-    device: torch.device,
-    axes: str,
-    B: int,
-    Tq: int,
-    spread: float,
-) -> None:
+def test_masks(submission, rand, seed, device, axes, B, Tq, spread):
     """Masks of every shape and dtype work"""
     Tk = 7
     place = {"B": B, "Tq": Tq, "Tk": Tk}
@@ -308,7 +289,7 @@ def test_masks(
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize("axes", ["1 H 1 Tk", "B H Tq Tk", "H Tq Tk"])
 @torch.no_grad()
-def test_head_masks(submission: Submission, rand: Rand, seed: int, axes: str) -> None:
+def test_head_masks(submission, rand, seed, axes):
     """A mask with an axis of heads counts query heads"""
     Tq, Tk, H = 5, 7, GROUPED[1]
     B = H if axes == "H Tq Tk" else 2  # as many sequences as heads
@@ -323,7 +304,7 @@ def test_head_masks(submission: Submission, rand: Rand, seed: int, axes: str) ->
 
 
 @pytest.mark.points(1)
-def test_blocked_rows(submission: Submission, rand: Rand, seed: int) -> None:
+def test_blocked_rows(submission, rand, seed):
     """A query with no allowed key has zero weights and finite gradients"""
     B, Tq, Tk, (D, H, _) = 3, 4, 6, GROUPED
     state = draw_state(rand, shapes(GROUPED))
@@ -349,7 +330,7 @@ def test_blocked_rows(submission: Submission, rand: Rand, seed: int) -> None:
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize("sizes", [(8, 4, 2), GROUPED, (12, 3, 1), (20, 4, 4)], ids=str)
-def test_layers(submission: Submission, sizes: Sizes) -> None:
+def test_layers(submission, sizes):
     """w_k and w_v have Hkv * d_k rows, and there are no other parameters"""
     D, H, Hkv = sizes
     gqa = made(submission, sizes)
@@ -362,7 +343,7 @@ def test_layers(submission: Submission, sizes: Sizes) -> None:
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_no_biases(submission: Submission, rand: Rand) -> None:
+def test_no_biases(submission, rand):
     """With bias=False none of the four layers has a bias"""
     state = draw_state(rand, shapes(GROUPED, bias=False))
     plain = module(submission, state, GROUPED, bias=False)
@@ -373,7 +354,7 @@ def test_no_biases(submission: Submission, rand: Rand) -> None:
 
 
 @pytest.mark.points(1, hint=2)
-def test_start(submission: Submission) -> None:
+def test_start(submission):
     """Weights start with Xavier values for each layer's sizes, biases at 0"""
     sizes = (192, 6, 2)
     start = made(submission, sizes).state_dict()
@@ -396,7 +377,7 @@ def test_start(submission: Submission) -> None:
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize(("D", "H", "Hkv"), [(10, 3, 1), (24, 6, 4), (24, 6, 5), (12, 2, 4)])
-def test_sizes_must_divide(submission: Submission, D: int, H: int, Hkv: int) -> None:
+def test_sizes_must_divide(submission, D, H, Hkv):
     """The constructor raises ValueError for sizes that do not divide"""
     if D % H != 0:
         because = f"{D} features cannot be split into {H} heads"
@@ -411,7 +392,7 @@ def test_sizes_must_divide(submission: Submission, D: int, H: int, Hkv: int) -> 
 
 
 @pytest.mark.points(1, hint=5)
-def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_dropout(submission, rand, device):
     """Dropout drops single weights in training and scales the others up"""
     # w_v takes the first features of value and w_o is the identity, and value is 1 in two features
     # of each head: so a weight can be read off the output twice, whatever is returned as weights.
@@ -458,7 +439,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> No
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_calls(submission: Submission, rand: Rand, seed: int) -> None:
+def test_calls(submission, rand, seed):
     """Calls by name and by position agree, and do not affect each other"""
     B, Tq, Tk, (D, H, _) = 2, 5, 7, GROUPED
     state = draw_state(rand, shapes(GROUPED))
@@ -496,9 +477,7 @@ def test_calls(submission: Submission, rand: Rand, seed: int) -> None:
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(
-    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
-) -> None:
+def test_dtypes(submission, rand, device, dtype):
     """After .to(dtype) the module computes and answers in that dtype"""
     skip_unless_supported(dtype, device)
     B, T, (D, H, _) = 2, 5, GROUPED

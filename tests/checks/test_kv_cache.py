@@ -156,9 +156,7 @@ def expect_cache(actual: Any, expected: Cache, when: str = "", **room: float) ->
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
-def test_shapes(
-    submission: Submission, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
-) -> None:
+def test_shapes(submission, rand, device, B, T, D, H):
     """Returns the output [B, T, D] and a pair of tensors [B, H, T, d_k]"""
     output, cache = module(submission, draw_state(rand, shapes(D)), H)(rand(B=B, T=T, D=D))
     expect_shape(output, "the output", B=B, T=T, D=D)
@@ -174,9 +172,7 @@ def test_shapes(
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 1, 6, 2), (2, 5, 12, 3), (3, 6, 20, 4)])
 @pytest.mark.parametrize("spread", [1.0, 30.0, 0.0])
 @torch.no_grad()
-def test_without_cache(
-    submission: Submission, rand: Rand, B: int, T: int, D: int, H: int, spread: float
-) -> None:
+def test_without_cache(submission, rand, B, T, D, H, spread):
     """Without a cache it is causal self-attention"""
     state = draw_state(rand, shapes(D))
     for name in ("w_q.weight", "w_q.bias"):
@@ -196,7 +192,7 @@ def test_without_cache(
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
-def test_cache(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+def test_cache(submission, rand, B, T, D, H):
     """The cache holds the keys and then the values of every token"""
     state = draw_state(rand, shapes(D))
     x = rand(B=B, T=T, D=D)
@@ -211,7 +207,7 @@ def test_cache(submission: Submission, rand: Rand, B: int, T: int, D: int, H: in
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("chunks", ["1 1", "1 1 1 1 1", "4 1 1", "6 1 1 1 1 1 1"])
 @torch.no_grad()
-def test_one_by_one(submission: Submission, rand: Rand, chunks: str) -> None:
+def test_one_by_one(submission, rand, chunks):
     """Passing one new token at a time gives the results of the full pass"""
     expect_chunks(submission, rand, chunks)
 
@@ -219,7 +215,7 @@ def test_one_by_one(submission: Submission, rand: Rand, chunks: str) -> None:
 @pytest.mark.points(2, hint=5)
 @pytest.mark.parametrize("chunks", ["1 2", "2 3", "4 2", "1 5 2", "3 1 4 2", "9 7 5", "520 3 1"])
 @torch.no_grad()
-def test_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
+def test_chunks(submission, rand, chunks):
     """Chunks of any length give the results of the full pass"""
     expect_chunks(submission, rand, chunks)
 
@@ -250,9 +246,7 @@ def expect_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
 )
 @pytest.mark.parametrize("spread", [1.0, 30.0])
 @torch.no_grad()
-def test_given_cache(
-    submission: Submission, rand: Rand, B: int, P: int, N: int, D: int, H: int, spread: float
-) -> None:
+def test_given_cache(submission, rand, B, P, N, D, H, spread):
     """It continues from whatever keys and values the cache holds"""
     state = draw_state(rand, shapes(D))
     state["w_q.weight"] = state["w_q.weight"] * spread
@@ -268,7 +262,7 @@ def test_given_cache(
 
 @pytest.mark.points(1, hint=4)
 @torch.no_grad()
-def test_no_future(submission: Submission, rand: Rand) -> None:
+def test_no_future(submission, rand):
     """A new token sees no later one, with a cache and without"""
     B, P, N, D, H = 2, 3, 4, 12, 3
     attention = module(submission, draw_state(rand, shapes(D)), H)
@@ -292,7 +286,7 @@ def test_no_future(submission: Submission, rand: Rand) -> None:
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("learns", [False, True], ids=["evaluation", "training"])
 @pytest.mark.parametrize(("P", "N"), [(3, 1), (2, 4)])
-def test_cache_unchanged(submission: Submission, rand: Rand, P: int, N: int, learns: bool) -> None:
+def test_cache_unchanged(submission, rand, P, N, learns):
     """The given cache stays as it was and can be continued twice"""
     B, D, H = 2, 12, 3
     state = draw_state(rand, shapes(D))
@@ -315,7 +309,7 @@ def test_cache_unchanged(submission: Submission, rand: Rand, P: int, N: int, lea
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_no_state(submission: Submission, rand: Rand) -> None:
+def test_no_state(submission, rand):
     """The cache alone carries anything from one call to the next"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -354,7 +348,7 @@ def test_no_state(submission: Submission, rand: Rand) -> None:
     ids=["one sequence", "one head", "a head per feature", "one of all"],
 )
 @torch.no_grad()
-def test_edges(submission: Submission, rand: Rand, B: int, P: int, N: int, D: int, H: int) -> None:
+def test_edges(submission, rand, B, P, N, D, H):
     """It works for a single sequence or head, and for heads of one feature"""
     state = draw_state(rand, shapes(D))
     x = rand(B=B, T=P + N, D=D)
@@ -369,7 +363,7 @@ def test_edges(submission: Submission, rand: Rand, B: int, P: int, N: int, D: in
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_strided(submission: Submission, rand: Rand) -> None:
+def test_strided(submission, rand):
     """Tokens and cache may be strided views"""
     B, P, N, D, H = 2, 4, 3, 12, 3
     state = draw_state(rand, shapes(D))
@@ -385,7 +379,7 @@ def test_strided(submission: Submission, rand: Rand) -> None:
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_arguments(submission: Submission, rand: Rand) -> None:
+def test_arguments(submission, rand):
     """Arguments work by name and by position"""
     B, P, N, D, H = 2, 3, 2, 12, 3
     state = draw_state(rand, shapes(D, bias=False))
@@ -408,7 +402,7 @@ def test_arguments(submission: Submission, rand: Rand) -> None:
 @pytest.mark.parametrize(
     ("P", "N"), [(0, 4), (3, 4), (3, 1)], ids=["without a cache", "with a cache", "one new token"]
 )
-def test_gradients(submission: Submission, rand: Rand, P: int, N: int) -> None:
+def test_gradients(submission, rand, P, N):
     """Gradients reach the new tokens, the old ones and all four layers"""
     B, D, H = 2, 12, 3
     state = draw_state(rand, shapes(D))
@@ -432,9 +426,7 @@ def test_gradients(submission: Submission, rand: Rand, P: int, N: int) -> None:
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(
-    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
-) -> None:
+def test_dtypes(submission, rand, device, dtype):
     """After .to(dtype) output and cache have that dtype"""
     skip_unless_supported(dtype, device)
     B, P, N, D, H = 2, 3, 2, 12, 3
@@ -461,7 +453,7 @@ def test_dtypes(
 
 @pytest.mark.points(1, stand_in="chunks")
 @torch.no_grad()
-def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_gpu(submission, rand, device):
     """On a GPU too, chunks give the results of the full pass"""
     gpu = gpu_or_skip(device)
     B, T, D, H = 2, 7, 12, 3
@@ -484,7 +476,7 @@ def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(6, 2, True), (20, 5, False)])
-def test_layers(submission: Submission, d_model: int, num_heads: int, bias: bool) -> None:
+def test_layers(submission, d_model, num_heads, bias):
     """It has the layers w_q, w_k, w_v and w_o, and no other parameters"""
     options = {} if bias else {"bias": False}
     attention = submission.CachedSelfAttention(d_model=d_model, num_heads=num_heads, **options)
@@ -495,7 +487,7 @@ def test_layers(submission: Submission, d_model: int, num_heads: int, bias: bool
 
 
 @pytest.mark.points(1)
-def test_start(submission: Submission) -> None:
+def test_start(submission):
     """Weights start with Xavier values, biases at 0"""
     D, H = 192, 6
     start = submission.CachedSelfAttention(d_model=D, num_heads=H).state_dict()
@@ -515,7 +507,7 @@ def test_start(submission: Submission) -> None:
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission: Submission, d_model: int, num_heads: int) -> None:
+def test_heads_must_divide(submission, d_model, num_heads):
     """The constructor raises ValueError if num_heads does not divide d_model"""
     submission.CachedSelfAttention(d_model=d_model * num_heads, num_heads=num_heads)
     with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):

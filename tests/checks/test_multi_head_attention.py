@@ -168,16 +168,7 @@ def expect_gradients(actual: Tensor, expected: Tensor, inputs: State, **axes: An
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4)])
 @torch.no_grad()
-def test_shapes(
-    submission: Submission,
-    rand: Rand,
-    device: torch.device,
-    B: int,
-    Tq: int,
-    Tk: int,
-    D: int,
-    H: int,
-) -> None:
+def test_shapes(submission, rand, device, B, Tq, Tk, D, H):
     """Returns the output [B, Tq, D] and each head's weights [B, H, Tq, Tk]"""
     mha = module(submission, draw_state(rand, shapes(D)), H)
     output, weights = mha(*tokens(rand, B, Tq, Tk, D))
@@ -193,7 +184,7 @@ def test_shapes(
     ("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4), (5, 4, 12, 2), (1, 130, 8, 2)]
 )
 @torch.no_grad()
-def test_self_attention(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
+def test_self_attention(submission, rand, B, T, D, H):
     """Self-attention gives the output of the formula"""
     state = draw_state(rand, shapes(D))
     x = rand(B=B, T=T, D=D)
@@ -212,9 +203,7 @@ def test_self_attention(submission: Submission, rand: Rand, B: int, T: int, D: i
     ],
 )
 @torch.no_grad()
-def test_weights(
-    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int, spread: float
-) -> None:
+def test_weights(submission, rand, B, Tq, Tk, D, H, spread):
     """The weights are each head's softmax, and every row sums to 1"""
     state = draw_state(rand, shapes(D))
     for name in ("w_q.weight", "w_q.bias"):
@@ -238,9 +227,7 @@ def test_weights(
     ("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4), (2, 1, 6, 12, 4)]
 )
 @torch.no_grad()
-def test_cross_attention(
-    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
-) -> None:
+def test_cross_attention(submission, rand, B, Tq, Tk, D, H):
     """Cross-attention takes keys and values from other tokens"""
     state = draw_state(rand, shapes(D))
     query, key, value = tokens(rand, B, Tq, Tk, D)
@@ -260,9 +247,7 @@ def test_cross_attention(
     ids=["one sequence", "one token", "one key", "one head", "a head per feature"],
 )
 @torch.no_grad()
-def test_edges(
-    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
-) -> None:
+def test_edges(submission, rand, B, Tq, Tk, D, H):
     """It works for a single sequence, token, key or head, and d_k = 1"""
     state = draw_state(rand, shapes(D))
     inputs = tokens(rand, B, Tq, Tk, D)
@@ -272,7 +257,7 @@ def test_edges(
 
 @pytest.mark.points(1, hint=5)
 @torch.no_grad()
-def test_head_order(submission: Submission, rand: Rand, seed: int) -> None:
+def test_head_order(submission, rand, seed):
     """The heads in another order give the same output"""
     B, T, D, H = 2, 6, 20, 4
     d_k = D // H
@@ -297,7 +282,7 @@ def test_head_order(submission: Submission, rand: Rand, seed: int) -> None:
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_strided(submission: Submission, rand: Rand) -> None:
+def test_strided(submission, rand):
     """Strided views of the inputs give the same results as their copies"""
     B, Tq, Tk, D, H = 2, 6, 7, 15, 3  # with d_k = 4, scores times 2 would be unscaled ones
     state = draw_state(rand, shapes(D))
@@ -314,9 +299,7 @@ def test_strided(submission: Submission, rand: Rand) -> None:
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
-def test_causal(
-    submission: Submission, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
-) -> None:
+def test_causal(submission, rand, device, B, T, D, H):
     """With a causal mask no token sees a later one"""
     state = draw_state(rand, shapes(D))
     mha = module(submission, state, H)
@@ -348,9 +331,7 @@ def test_causal(
     ids=["", "one query", "as many heads and queries as sequences", "large scores", "scores of 0"],
 )
 @torch.no_grad()
-def test_mask_shapes(
-    submission: Submission, rand: Rand, seed: int, B: int, Tq: int, spread: float
-) -> None:
+def test_mask_shapes(submission, rand, seed, B, Tq, spread):
     """Masks of every shape that broadcasts to [B, H, Tq, Tk] work"""
     sizes = {"B": B, "H": 3, "Tq": Tq, "Tk": 7}
     D, H = 12, sizes["H"]
@@ -375,7 +356,7 @@ def test_mask_shapes(
 
 @pytest.mark.points(1, hint=5)
 @torch.no_grad()
-def test_mask_dtypes(submission: Submission, rand: Rand, seed: int, device: torch.device) -> None:
+def test_mask_dtypes(submission, rand, seed, device):
     """A mask may be bool or zeros and ones of any dtype"""
     B, T, D, H = 3, 5, 12, 2
     state = draw_state(rand, shapes(D))
@@ -400,7 +381,7 @@ def blocked_rows(B: int, T: int, device: torch.device) -> Tensor:
 
 @pytest.mark.points(1, hint=5)
 @torch.no_grad()
-def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_blocked_rows(submission, rand, device):
     """A query with no allowed key has zero weights, and its output is w_o.bias"""
     B, T, D, H = 2, 5, 12, 3
     state = draw_state(rand, shapes(D))
@@ -419,7 +400,7 @@ def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) 
 
 
 @pytest.mark.points(1)
-def test_blocked_gradients(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_blocked_gradients(submission, rand, device):
     """Gradients are finite and right where all keys are blocked"""
     B, T, D, H = 2, 5, 12, 3
     state = draw_state(rand, shapes(D))
@@ -439,9 +420,7 @@ def test_blocked_gradients(submission: Submission, rand: Rand, device: torch.dev
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
-def test_input_gradients(
-    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
-) -> None:
+def test_input_gradients(submission, rand, B, Tq, Tk, D, H):
     """Gradients flow back into query, key and value"""
     state = draw_state(rand, shapes(D))
     mha = module(submission, state, H)
@@ -458,9 +437,7 @@ def test_input_gradients(
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
-def test_parameter_gradients(
-    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
-) -> None:
+def test_parameter_gradients(submission, rand, B, Tq, Tk, D, H):
     """Gradients reach the weights and biases of all four layers"""
     state = draw_state(rand, shapes(D))
     mha = module(submission, state, H, dropout=0.0)
@@ -478,7 +455,7 @@ def test_parameter_gradients(
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(6, 2), (20, 5)])
-def test_layers(submission: Submission, d_model: int, num_heads: int) -> None:
+def test_layers(submission, d_model, num_heads):
     """It has the layers w_q, w_k, w_v and w_o, and no other parameters"""
     mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
     trained_parameters(mha, shapes(d_model))
@@ -489,7 +466,7 @@ def test_layers(submission: Submission, d_model: int, num_heads: int) -> None:
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_biases(submission: Submission, rand: Rand) -> None:
+def test_biases(submission, rand):
     """Biases start at 0, and bias=False leaves out all four"""
     B, T, D, H = 2, 5, 12, 3
     mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
@@ -513,7 +490,7 @@ def test_biases(submission: Submission, rand: Rand) -> None:
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(128, 8, False), (160, 4, True)])
-def test_xavier(submission: Submission, d_model: int, num_heads: int, bias: bool) -> None:
+def test_xavier(submission, d_model, num_heads, bias):
     """Weights start with Xavier values, standard deviation 1/sqrt(D)"""
     mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads, bias=bias)
     start = mha.state_dict()
@@ -523,7 +500,7 @@ def test_xavier(submission: Submission, d_model: int, num_heads: int, bias: bool
 
 
 @pytest.mark.points(1, hint=2)
-def test_fresh_weights(submission: Submission) -> None:
+def test_fresh_weights(submission):
     """Each layer of each module draws its own starting weights"""
     D, H = 12, 3
     drawn: dict[str, Tensor] = {}
@@ -537,7 +514,7 @@ def test_fresh_weights(submission: Submission) -> None:
 
 @pytest.mark.points(1, hint=1)
 @torch.no_grad()
-def test_arguments(submission: Submission, rand: Rand) -> None:
+def test_arguments(submission, rand):
     """Arguments work by name and by position, and dropout is 0 by default"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     state = draw_state(rand, shapes(D))
@@ -561,7 +538,7 @@ def test_arguments(submission: Submission, rand: Rand) -> None:
 
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission: Submission, d_model: int, num_heads: int) -> None:
+def test_heads_must_divide(submission, d_model, num_heads):
     """The constructor raises ValueError if num_heads does not divide d_model"""
     submission.MultiHeadAttention(d_model=d_model * num_heads, num_heads=num_heads)
     with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
@@ -588,7 +565,7 @@ def parity_case(
 
 @pytest.mark.points(2, hint=5)
 @torch.no_grad()
-def test_builtin(submission: Submission, rand: Rand) -> None:
+def test_builtin(submission, rand):
     """With the same weights it agrees with nn.MultiheadAttention"""
     D, H = 24, 4
     state = draw_state(rand, shapes(D))
@@ -600,7 +577,7 @@ def test_builtin(submission: Submission, rand: Rand) -> None:
 
 
 @pytest.mark.points(1)
-def test_builtin_gradients(submission: Submission, rand: Rand) -> None:
+def test_builtin_gradients(submission, rand):
     """Its gradients agree with those of nn.MultiheadAttention"""
     D, H = 24, 4
     state = draw_state(rand, shapes(D))
@@ -615,7 +592,7 @@ def test_builtin_gradients(submission: Submission, rand: Rand) -> None:
 
 
 @pytest.mark.points(1, stand_in="builtin")
-def test_builtin_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_builtin_gpu(submission, rand, device):
     """It agrees with nn.MultiheadAttention on a GPU too"""
     gpu = gpu_or_skip(device)
     D, H = 24, 4
@@ -641,7 +618,7 @@ def test_builtin_gpu(submission: Submission, rand: Rand, device: torch.device) -
 
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
+def test_dropout(submission, rand, device, p):
     """Dropout drops single weights and divides the others by 1 - dropout"""
     state, H, inputs = dropout_case(rand, device)
     evaluated = module(submission, state, H, dropout=p, bias=False)
@@ -655,7 +632,7 @@ def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: fl
 
 @pytest.mark.points(1, hint=6)
 @torch.no_grad()
-def test_modes(submission: Submission, rand: Rand) -> None:
+def test_modes(submission, rand):
     """Dropout acts in training mode only, with a new draw in each call"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     state = draw_state(rand, shapes(D))
@@ -683,9 +660,7 @@ def test_modes(submission: Submission, rand: Rand) -> None:
 
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-def test_dropout_with_a_mask(
-    submission: Submission, rand: Rand, device: torch.device, p: float
-) -> None:
+def test_dropout_with_a_mask(submission, rand, device, p):
     """A mask changes nothing about dropout: each call drops other weights"""
     state, H, inputs = dropout_case(rand, device)
     mask = padding([5, 3, 4], inputs[1].shape[1], device)
@@ -748,7 +723,7 @@ def expect_dropped_weights(
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_calls_do_not_interact(submission: Submission, rand: Rand, device: torch.device) -> None:
+def test_calls_do_not_interact(submission, rand, device):
     """Nothing is kept from one call to the next"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -780,9 +755,7 @@ def test_calls_do_not_interact(submission: Submission, rand: Rand, device: torch
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32], ids=str)
-def test_inputs_unchanged(
-    submission: Submission, rand: Rand, seed: int, device: torch.device, dtype: torch.dtype
-) -> None:
+def test_inputs_unchanged(submission, rand, seed, device, dtype):
     """Query, key, value and mask are not changed"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     mha = module(submission, draw_state(rand, shapes(D)), H)
@@ -804,7 +777,7 @@ def test_inputs_unchanged(
 
 
 @pytest.mark.points(1, hint=1)
-def test_state_dict(submission: Submission, rand: Rand) -> None:
+def test_state_dict(submission, rand):
     """A saved state makes another module compute the same"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     inputs = tokens(rand, B, Tq, Tk, D)
@@ -829,9 +802,7 @@ def test_state_dict(submission: Submission, rand: Rand) -> None:
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(
-    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
-) -> None:
+def test_dtypes(submission, rand, device, dtype):
     """After .to(dtype) the module computes and answers in that dtype"""
     skip_unless_supported(dtype, device)
     B, T, D, H = 2, 5, 12, 3

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from grader.checking import (
-    Rand,
     Submission,
     expect_close,
     expect_device,
@@ -73,9 +72,7 @@ def mixed(scores: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     "B, H, Tq, Tk", [(1, 1, 2, 3), *SIZES, pytest.param(3, 4, 5, 6, marks=pytest.mark.random)]
 )
-def test_values(
-    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, scale: float
-) -> None:
+def test_values(submission, rand, B, H, Tq, Tk, scale):
     """The weights are those of the formula"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, scale=scale)
     expect_weights(submission, scores)
@@ -84,9 +81,7 @@ def test_values(
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("B, H, Tq, Tk", SIZES)
-def test_sums(
-    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, dtype: torch.dtype
-) -> None:
+def test_sums(submission, rand, B, H, Tq, Tk, dtype):
     """The weights of each query sum to 1 over its keys"""
     weights = submission.attention_weights(rand(B=B, H=H, Tq=Tq, Tk=Tk, dtype=dtype))
     expect_shape(weights, B=B, H=H, Tq=Tq, Tk=Tk)
@@ -99,7 +94,7 @@ def test_sums(
 @pytest.mark.parametrize(
     "B, H, Tq, Tk", [(1, 1, 1, 1), (1, 3, 2, 4), (2, 1, 3, 5), (2, 3, 1, 4), (3, 2, 4, 1)]
 )
-def test_edges(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
+def test_edges(submission, rand, B, H, Tq, Tk):
     """It works for a single sequence, head, query or key"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk)
     expect_weights(submission, scores)
@@ -115,7 +110,7 @@ def test_edges(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: 
     ],
     ids=str,
 )
-def test_large(submission: Submission, rand: Rand, offset: float, dtype: torch.dtype) -> None:
+def test_large(submission, rand, offset, dtype):
     """Large scores, positive or negative, give the right weights and no NaN"""
     # Whole steps near the offset are exact in the dtype, so every right answer sees the same
     # differences. An answer may still take the logarithm of the sum in float32, which rounds it to
@@ -129,7 +124,7 @@ def test_large(submission: Submission, rand: Rand, offset: float, dtype: torch.d
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize("spread", ["one row", "many rows"])
-def test_far_apart(submission: Submission, rand: Rand, device: torch.device, spread: str) -> None:
+def test_far_apart(submission, rand, device, spread):
     """Scores of very different sizes give no NaN"""
     scores = (rand(B=2, H=3, Tq=4, Tk=5) * 4).round() / 4
     if spread == "one row":
@@ -148,9 +143,7 @@ def test_far_apart(submission: Submission, rand: Rand, device: torch.device, spr
     [*((low, torch.float32) for low in (-1e4, -1e9, -1e20)), (-1e4, torch.float16)],
     ids=str,
 )
-def test_low_is_not_blocked(
-    submission: Submission, rand: Rand, low: float, dtype: torch.dtype
-) -> None:
+def test_low_is_not_blocked(submission, rand, low, dtype):
     """A very low score is not treated as blocked"""
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
     scores[0, 1, 2] = scores[0, 0, 3] = low
@@ -174,7 +167,7 @@ def test_low_is_not_blocked(
 
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("B, H, Tq, Tk", [(2, 3, 4, 5), (3, 2, 3, 4)])
-def test_blocked_keys(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
+def test_blocked_keys(submission, rand, B, H, Tq, Tk):
     """A key with the score -inf gets weight 0, and the others share the rest"""
     scores = partly_blocked(rand(B=B, H=H, Tq=Tq, Tk=Tk))
     expected, blocked = reference(scores), scores == BLOCKED
@@ -196,9 +189,7 @@ def test_blocked_keys(submission: Submission, rand: Rand, B: int, H: int, Tq: in
         ("mixed batch", torch.bfloat16),
     ],
 )
-def test_blocked_rows(
-    submission: Submission, rand: Rand, device: torch.device, case: str, dtype: torch.dtype
-) -> None:
+def test_blocked_rows(submission, rand, device, case, dtype):
     """A fully blocked query gets weight 0 for every key, never NaN"""
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
@@ -222,7 +213,7 @@ def test_blocked_rows(
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("B, H, Tq, Tk", [(2, 3, 4, 5), (3, 2, 5, 4)])
-def test_gradients(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
+def test_gradients(submission, rand, B, H, Tq, Tk):
     """The gradient of the scores is right where nothing is blocked"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, grad=True)
     actual = submission.attention_weights(scores)
@@ -231,7 +222,7 @@ def test_gradients(submission: Submission, rand: Rand, B: int, H: int, Tq: int, 
 
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("case", ["partly blocked", "mixed batch", "all rows"])
-def test_blocked_gradients(submission: Submission, rand: Rand, case: str) -> None:
+def test_blocked_gradients(submission, rand, case):
     """Blocked keys and fully blocked rows put no NaN into a gradient"""
     scores = rand(B=3, H=2, Tq=4, Tk=5, grad=True)
     if case == "partly blocked":
@@ -254,9 +245,7 @@ def test_blocked_gradients(submission: Submission, rand: Rand, case: str) -> Non
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
 )
-def test_dtype_and_device(
-    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
-) -> None:
+def test_dtype_and_device(submission, rand, device, dtype):
     """The weights have the shape, the dtype and the device of the scores"""
     skip_unless_supported(dtype, device)
     scores = partly_blocked(rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype))
@@ -271,7 +260,7 @@ def test_dtype_and_device(
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("layout", ["keys first", "part of the keys", "one head repeated"])
-def test_calls(submission: Submission, rand: Rand, layout: str) -> None:
+def test_calls(submission, rand, layout):
     """scores may be a strided view, is not changed, and can be given by name"""
     if layout == "keys first":
         scores = rand(B=2, H=3, Tk=5, Tq=4).transpose(2, 3)
