@@ -21,6 +21,9 @@ _STYLE = f"<style>\n{resource(__package__, 'feedback.css')}</style>"
 
 
 _LETTERS = 400  # characters of a reason, because a student's code may have written it
+# What makes pages of a notebook takes hours for a megabyte of some texts.
+_SHOWN, _ALL_SHOWN = 20_000, 400_000  # characters of one cell, and of all of them
+_CUT = "... The rest of this cell is not shown here. All of it was graded."
 _NOT_YOURS = (
     "The grader itself failed here, which is not your mistake. Your instructor will look at it."
 )
@@ -140,9 +143,18 @@ def comment(stage: StageResult) -> str:
 
 
 def put_verdict(cells: list[Any], verdict: NotebookVerdict) -> None:
-    """Write the outputs into the notebook's cells, and the summary into a new first cell."""
+    """Write the outputs into the notebook's cells, and the summary into a new first cell.
+
+    Cut the text of cells that are too long for a page.
+    """
+    room = _ALL_SHOWN
     by_id = {cell.grade_id: cell for cell in verdict.cells}
     for cell in cells:
+        text, most = cell["source"], min(_SHOWN, room)
+        room -= min(len(text), most)
+        if len(text) > most:  # up to the end of a line, because half a link names no picture
+            kept = text[:most].rpartition("\n")[0]
+            cell["source"] = f"{kept}\n\n{'# ' if cell['cell_type'] == 'code' else ''}{_CUT}"
         known = cell["metadata"].get("nbgrader", {})
         found = by_id.get(known.get("grade_id"))
         if found is not None and known.get("grade"):

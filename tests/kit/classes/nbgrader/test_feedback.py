@@ -210,6 +210,17 @@ def test_the_verdict_is_put_where_it_belongs():
     assert cells[2]["outputs"] == []
 
 
+@pytest.mark.parametrize("kind, mark", [("code", "\n\n# ... "), ("markdown", "\n\n... ")])
+def test_a_cell_that_would_take_hours_to_make_a_page_of_is_cut_at_the_end_of_a_line(kind, mark):
+    line = "\\begin{a}" * 100 + "\n"
+    cells = [{"cell_type": kind, "metadata": {}, "source": line * 1000}] * 30
+    cells = [dict(each) for each in cells] + [dict(cell())]
+    put_verdict(cells, notebook_verdict(report(FAILED), {"fold": ("fold", "fold-code")}))
+    texts = [each["source"].partition(mark)[0] for each in cells[1:]]
+    assert texts[:20] == [(line * 22).removesuffix("\n")] * 20 and not any(texts[21:])
+    assert cells[-1]["outputs"] and cells[2]["source"].endswith("All of it was graded.")
+
+
 def test_a_summary_names_students_in_order_whoever_was_graded_first():
     results = [Graded(name, 1, 4, ("It was odd.",)) for name in ("cyd", "ann", "bob")]
     shown = draw(summary("folds", results, 7))
