@@ -189,7 +189,10 @@ def _files_in(folder: Path, suffix: str) -> list[Path]:
 
 
 def script(shown: str, name: str, data: bytes) -> Submission:
-    """The submission of one Python file; a notebook with that ending counts by its cells."""
+    """The submission of one Python file; a notebook with that ending counts by its cells.
+
+    Raises SubmissionFileError for too many cells.
+    """
     data = python_bytes(data)
     if data.lstrip()[:1] == b"{":
         with suppress(SubmissionFileError):  # no Python file is JSON with cells
@@ -197,8 +200,10 @@ def script(shown: str, name: str, data: bytes) -> Submission:
     if not _EXPORTED.search(data):
         return Submission(shown, {name: data}, script=name)
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
-    cells = (_with_magic(cell) for cell in _marked_cells(text) if cell.strip())
-    return Submission(shown, {}, cells=tuple(cells))
+    cells = tuple(_with_magic(cell) for cell in _marked_cells(text) if cell.strip())
+    if why := too_much_code(cells):
+        raise SubmissionFileError(f"{shown}: {why}")
+    return Submission(shown, {}, cells=cells)
 
 
 def _marked_cells(text: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from grader.read.submission import (
     notebook_bytes,
     parse_cells,
     read_submission,
+    script,
     text_cell_notes,
     text_definitions,
 )
@@ -578,6 +579,10 @@ def test_a_notebook_has_no_more_cells_than_one_can_write():
     assert len(parse_cells(notebook(*cells), "n")) == submission.CELLS_CAP
     with pytest.raises(SubmissionFileError, match=r"^n: has more than 10000 cells$"):
         parse_cells(notebook(*cells, code("")), "n")
+    exported = b"# %%\nx\n" * submission.CELLS_CAP
+    assert len(script("n", "n.py", exported).cells or ()) == submission.CELLS_CAP
+    with pytest.raises(SubmissionFileError, match=r"^n: has more than 10000 cells$"):
+        script("n", "n.py", exported + b"# %%\nx\n")
 
 
 OTHER_FORMATS: dict[str, Any] = {
