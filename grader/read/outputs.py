@@ -39,6 +39,8 @@ class _Reader:
         self._cap = cap
         self._signs = 0
         self._length = 0  # of the pieces before this one
+        self._data = b""  # this piece
+        self._begin = 0  # of what is not yet kept of it
         self._in_text = False
         self._opened = 0  # where the last string begins, counted over all pieces
         self._key_end: int | None = None  # where that string ends in `kept`, if it is a key
@@ -46,41 +48,47 @@ class _Reader:
 
     def read(self, data: bytes) -> None:
         """Read the next piece, which cuts no escape in two."""
-        begin = 0  # of what is not yet kept
+        self._data, self._begin = data, 0
         for found in _SIGN.finditer(data):
             self._signs += 1
-            sign = found[0]
-            if sign == b'"':
+            if found[0] == b'"':
                 self._in_text = not self._in_text
                 if self._in_text:
                     self._opened = self._length + found.start()
                 elif not self._depth:
-                    self._key_end = None
-                    length = self._length + found.end() - self._opened
-                    if length in map(len, _KEYS):
-                        self._keep(data[begin : found.end()])
-                        begin = found.end()
-                        self._key_end = len(self.kept) if self.kept[-length:] in _KEYS else None
-            elif self._in_text or len(sign) > 1:
-                continue
-            elif self._depth:
-                self._depth += 1 if sign in b"[{" else -1
-                if not self._depth:
-                    begin = found.start()
-            elif self._key_end is not None:
-                self._keep(data[begin : found.start()])
-                begin = found.start()
-                if sign in b"[{" and _COLON.fullmatch(self.kept, self._key_end):
-                    self._keep(sign)
-                    self._depth = 1
-                self._key_end = None
+                    self._end_text(found.end())
+            elif not self._in_text and len(found[0]) == 1:
+                self._meet_bracket(found[0], found.start())
         self._length += len(data)
         if self._signs > _SIGNS_CAP:
             raise TooMuchError
         if not self._depth:
-            self._keep(data[begin:])
+            self._keep_to(len(data))
 
-    def _keep(self, data: bytes) -> None:
-        self.kept += data
+    def _end_text(self, end: int) -> None:
+        """Note where a string ends that is a key."""
+        length = self._length + end - self._opened
+        self._key_end = None
+        if length in map(len, _KEYS):
+            self._keep_to(end)
+            self._key_end = len(self.kept) if self.kept[-length:] in _KEYS else None
+
+    def _meet_bracket(self, sign: bytes, start: int) -> None:
+        """Begin to leave out what is in brackets, or end it."""
+        opens = sign in b"[{"
+        if self._depth:
+            self._depth += 1 if opens else -1
+            if not self._depth:
+                self._begin = start
+        elif self._key_end is not None:
+            self._keep_to(start)
+            if opens and _COLON.fullmatch(self.kept, self._key_end):
+                self._keep_to(start + 1)
+                self._depth = 1
+            self._key_end = None
+
+    def _keep_to(self, end: int) -> None:
+        self.kept += self._data[self._begin : end]
+        self._begin = end
         if len(self.kept) > self._cap:
             raise TooMuchError
