@@ -18,7 +18,7 @@ The list `catches` of an overlapping check holds ids, which `--needed` prints.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from grader.authoring.mutants.types import Change, Equivalent, Overlap, Records
@@ -26,6 +26,7 @@ from grader.read.course_file import parse_toml
 from grader.read.faults import author_text
 from grader.types.course import Stage
 from grader.types.errors import CourseError
+from grader.types.text import listed
 
 _KEYS = ("where", "before", "after", "reason")
 _OVERLAP_KEYS = ("reason", "catches")
@@ -42,9 +43,7 @@ def read_records(stage: Stage) -> Records:
 
 def parse_records(table: dict[str, Any], place: str) -> Records:
     """The records of a file's table. Raises CourseError."""
-    for key in table:
-        if key not in ("equivalent", "overlaps"):
-            raise CourseError(f"{place}: unknown key '{key}': use 'equivalent' or 'overlaps'")
+    _expect_keys(table, ("equivalent", "overlaps"), place)
     equivalent = table.get("equivalent", [])
     overlaps = table.get("overlaps", {})
     if not isinstance(equivalent, list):
@@ -81,11 +80,7 @@ def overlap_lines(check: str, overlap: Overlap) -> Iterator[str]:
 
 
 def _overlap(table: Any, place: str) -> Overlap:
-    if not isinstance(table, dict):
-        raise CourseError(f"{place}: is not a table of 'reason' and 'catches'")
-    for key in table:
-        if key not in _OVERLAP_KEYS:
-            raise CourseError(f"{place}: unknown key '{key}': use 'reason' and 'catches'")
+    _expect_keys(table, _OVERLAP_KEYS, place)
     reason, catches = table.get("reason"), table.get("catches")
     if not isinstance(reason, str) or not reason.strip():
         raise CourseError(f"{place}: 'reason' is missing: say why the check is there")
@@ -94,6 +89,15 @@ def _overlap(table: Any, place: str) -> Overlap:
     if not catches:
         raise CourseError(f"{place}: 'catches' is empty: `--needed` prints what to write")
     return Overlap(reason.strip(), tuple(catches))
+
+
+def _expect_keys(table: Any, keys: Sequence[str], place: str) -> None:
+    """Expect a table with no other keys. Raises CourseError."""
+    if not isinstance(table, dict):
+        raise CourseError(f"{place}: is not a table of {listed(keys)}")
+    for key in table:
+        if key not in keys:
+            raise CourseError(f"{place}: unknown key '{key}': use {listed(keys)}")
 
 
 def _each(table: Any) -> list[Any]:
@@ -105,11 +109,7 @@ def _each(table: Any) -> list[Any]:
 
 
 def _equivalent(table: Any, place: str) -> Equivalent:
-    if not isinstance(table, dict):
-        raise CourseError(f"{place}: is not a table")
-    for key in table:
-        if key not in _KEYS:
-            raise CourseError(f"{place}: unknown key '{key}': use {', '.join(_KEYS)}")
+    _expect_keys(table, _KEYS, place)
     for key in _KEYS:
         if not isinstance(table.get(key), str):
             raise CourseError(f"{place}: '{key}' is missing, or is not text")

@@ -11,7 +11,7 @@ import difflib
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -392,26 +392,25 @@ class _Trials:
         """What only this check finds wrong, without calls that raise: any check notices those."""
         return [id for id in need.only if need.check in self._outcomes[id].wrong]
 
-    def _witnesses(self, check: str, finds: Iterable[str]) -> tuple[str, ...]:
+    def _witnesses(self, check: str, finds: Collection[str]) -> tuple[str, ...]:
         """Witnesses for a check: one for each assertion, one of each kind, then for other cases.
 
         Those that few other checks catch come first.
         """
-        rank = {job.id: at for at, job in enumerate(self._jobs)}
-        kinds = {job.id: type(job) for job in self._jobs}
-        sought = sorted(finds, key=lambda id: (len(self._outcomes[id].cases), rank[id]))
-        lines = {id: self._outcomes[id].wrong[check] for id in sought}
-        cases = {id: self._outcomes[id].cases[check] for id in sought}
+        kinds = {job.id: type(job) for job in self._jobs if job.id in finds}
+        sought = sorted(kinds, key=lambda id: len(self._outcomes[id].cases))
         chosen: list[str] = []
-        differing: Sequence[tuple[Mapping[str, object], int]] = (
-            *((lines, len(sought)), (kinds, len(sought))),
-            *((cases, _WITNESSES), (rank, _WITNESSES)),
-        )
-        for by, enough in differing:
+
+        def choose(aspect: Callable[[str], object], most: int = len(sought)) -> None:
+            """Add those in which an aspect is new, until there are `most`."""
             for id in sought:
-                is_new = all(by[id] != by[other] for other in chosen)
-                if is_new and len(chosen) < enough:
+                if len(chosen) < most and aspect(id) not in map(aspect, chosen):
                     chosen.append(id)
+
+        choose(lambda id: self._outcomes[id].wrong[check])
+        choose(kinds.__getitem__)
+        choose(lambda id: self._outcomes[id].cases[check], _WITNESSES)
+        choose(lambda id: id, _WITNESSES)
         return tuple(chosen)
 
 

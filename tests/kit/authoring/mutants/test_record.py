@@ -57,7 +57,7 @@ def test_there_need_be_no_record():
         ({"equivalent": [{**RECORD, "after": ["x", 3]}]}, "equivalent 1: 'after' is missing, or"),
         ({"equivalent": [{**RECORD, "after": []}]}, "equivalent 1: 'after' is missing, or"),
         ({"overlaps": []}, "'overlaps' is not a table"),
-        ({"overlaps": {"shape": "first"}}, r"overlaps\.shape: is not a table of 'reason'"),
+        ({"overlaps": {"shape": "first"}}, r"overlaps\.shape: is not a table of reason"),
         ({"overlaps": {"shape": {**OVERLAP, "why": ""}}}, "shape: unknown key 'why'"),
         (
             {"overlaps": {"shape": {**OVERLAP, "reason": " "}}},
