@@ -256,6 +256,16 @@ class _Names:
 
 
 @dataclass(frozen=True, eq=False)
+class _Text:
+    """A file or a cell: its name, its text and its tree, and what the names in it mean."""
+
+    source: str
+    text: str
+    tree: ast.Module
+    names: _Names
+
+
+@dataclass(frozen=True, eq=False)
 class _Unit:
     """A function, a method, the rest of a class, or a statement, and the names that it defines.
 
@@ -263,9 +273,7 @@ class _Unit:
     an attribute.
     """
 
-    source: str
-    lines: list[str]
-    names: _Names
+    place: _Text
     defines: frozenset[str]
     nodes: tuple[ast.AST, ...]
     bases: tuple[ast.expr, ...] = ()
@@ -281,7 +289,7 @@ class _Unit:
             elif isinstance(node, ast.ClassDef):
                 targets += node.bases
         for target in targets:
-            for name in self.names.dotted(target):
+            for name in self.place.names.dotted(target):
                 while name:
                     meant = meanings.of(name)
                     if meant is not None:
@@ -296,7 +304,7 @@ class _Unit:
         """
         attributes = [node for node in self._walk() if isinstance(node, ast.Attribute)]
         read = {f".{node.attr}" for node in attributes}
-        read |= {node.attr for node in attributes if self.names.is_in_a_file(node)}
+        read |= {node.attr for node in attributes if self.place.names.is_in_a_file(node)}
         loaded: set[str] = set()
         stored: set[str] = set()
         for node in self._walk():
@@ -306,14 +314,15 @@ class _Unit:
                 stored.add(node.arg)
         named = loaded - stored if self.function else loaded
         named |= {base.id for base in self.bases if isinstance(base, ast.Name)}
-        imported = [self.names.imported[name] for name in named if name in self.names.imported]
+        known = self.place.names.imported
+        imported = [known[name] for name in named if name in known]
         own = {f".{name}" for name in named} if self.within else set()
         return read | own | named | {name.rpartition(".")[2] for name in imported}
 
     def frame(self, node: ast.expr) -> dict[str, Any]:
         """The place of the node, in the form of a traceback's frame."""
-        text = self.lines[node.lineno - 1].strip() if node.lineno <= len(self.lines) else ""
-        place = {"file": self.source, "line": node.lineno}
+        text = "".join(self.place.text.split("\n")[node.lineno - 1 : node.lineno]).strip()
+        place = {"file": self.place.source, "line": node.lineno}
         return {**place, "function": self.function, "text": text[:_LONGEST_LINE]}
 
     def _walk(self) -> Iterator[ast.AST]:
@@ -322,41 +331,52 @@ class _Unit:
 
 def _units(texts: Iterable[tuple[str, str]], is_notebook: bool) -> Iterator[_Unit]:
     """The units of the files, or of the cells of a notebook, which share their names."""
-    trees = []
     texts = list(texts)
     files = frozenset(source.partition("/")[0].removesuffix(".py") for source, _ in texts)
     shared = _Names()
+    places = []
     for source, text in texts:
         tree = parsed(text)
         if tree is not None:
             names = shared if is_notebook else _Names(files)
             names.read(tree)
-            trees.append((source, text.split("\n"), names, tree))
-    # The last definition of a name in a file or a notebook replaces the others.
-    last = {
-        (id(names), node.name): node
-        for _, _, names, tree in trees
-        for node in tree.body
-        if isinstance(node, _Definition)
-    }
-    for source, lines, names, tree in trees:
-        pending: list[ast.stmt] = [
-            node
-            for node in tree.body
-            if not isinstance(node, _Definition) or last[id(names), node.name] is node
-        ]
-        for node in pending:  # the contents of a block come after the rest
+            places.append(_Text(source, text, tree, names))
+    replaced = _replaced(places)
+    for place in places:
+        for node in _statements(place.tree.body):
+            if node in replaced:
+                continue
             if isinstance(node, _FUNCTIONS):
-                own = frozenset([node.name])
-                yield _Unit(source, lines, names, own, (node,), (), node.name)
+                yield _Unit(place, frozenset([node.name]), (node,), (), node.name)
             elif isinstance(node, ast.ClassDef):
-                yield from _units_of_class(source, lines, names, node)
-            elif isinstance(node, _BLOCKS) and not _asks_whether_it_is_run(node):
-                for block in (node, *getattr(node, "handlers", ())):
-                    for part in ("body", "orelse", "finalbody"):
-                        pending += getattr(block, part, ())
+                yield from _units_of_class(place, node)
             else:
-                yield _Unit(source, lines, names, frozenset(stored_names(node)), (node,))
+                yield _Unit(place, frozenset(stored_names(node)), (node,))
+
+
+def _replaced(places: Iterable[_Text]) -> set[ast.stmt]:
+    """The definitions that a later one of their name in the file or notebook replaces."""
+    last: dict[tuple[int, str], ast.stmt] = {}
+    replaced = set()
+    for place in places:
+        for node in place.tree.body:
+            if isinstance(node, _Definition):
+                key = id(place.names), node.name
+                replaced |= {last[key]} if key in last else set()
+                last[key] = node
+    return replaced
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module, with those in its blocks that are run in place of the blocks."""
+    pending = list(body)
+    for node in pending:  # the contents of a block come after the rest
+        if not isinstance(node, _BLOCKS) or _asks_whether_it_is_run(node):
+            yield node
+            continue
+        for block in (node, *getattr(node, "handlers", ())):
+            for part in ("body", "orelse", "finalbody"):
+                pending += getattr(block, part, ())
 
 
 _BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
@@ -368,9 +388,7 @@ def _asks_whether_it_is_run(node: ast.stmt) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "__name__" for each in test)
 
 
-def _units_of_class(
-    source: str, lines: list[str], names: _Names, node: ast.ClassDef
-) -> Iterator[_Unit]:
+def _units_of_class(place: _Text, node: ast.ClassDef) -> Iterator[_Unit]:
     """The class, with `forward` and special methods, and each of its other methods."""
     rest: list[ast.AST] = [*node.decorator_list, *node.keywords]
     own = frozenset([node.name])
@@ -378,11 +396,10 @@ def _units_of_class(
         if isinstance(part, _FUNCTIONS):
             is_unnamed = part.name == "forward" or part.name.startswith("__")
             defines = own if is_unnamed else frozenset([f".{part.name}"])
-            yield _Unit(source, lines, names, defines, (part,), (), part.name, node.name)
+            yield _Unit(place, defines, (part,), (), part.name, node.name)
         else:
             rest.append(part)
-    bases = tuple(node.bases)
-    yield _Unit(source, lines, names, own, tuple(rest), bases, node.name, node.name)
+    yield _Unit(place, own, tuple(rest), tuple(node.bases), node.name, node.name)
 
 
 def _reached(units: Iterable[_Unit], own: set[str], others: set[str]) -> Iterator[_Unit]:
