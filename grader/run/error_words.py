@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 # How much of a text to look at: strangers write it.
 _LONGEST = 600
-_TO_A_LAYER = "a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)"
 
 
 def plain_words(message: str, code: str = "", part: str = "") -> str:
@@ -26,32 +25,17 @@ def plain_words(message: str, code: str = "", part: str = "") -> str:
         if found is not None:
             make = _MADE.get(words) or _SHARED.get(words, words).format
             text = make(*found.groups())
-            if words == "<parts>" and _SPLIT.search(code):
-                text += "; split takes the size of a part, chunk the number of parts"
-            if words == "<none>" and _BIAS.search(code):
-                text = "this value is None: a layer made with bias=False has no bias"
-            if words == "<unknown_name>" and re.search(r"\bself\.", code):
-                text += "; write self. before it if it is set in __init__"
-            if words == "<unset>" and not re.search(rf"\bself\.{found[1]}\b", code):
-                return ""
+            for case, more in _BY_CODE:
+                if re.match(case, f"{words} {code}"):
+                    text = (text if more.startswith(";") else "") + more.format(*found.groups())
             own = _CALL.fullmatch(part or code)
             if words == "<no_function>" and own and hasattr(builtins, own[1]):
                 text = f"{own[1]} is Python's own, and your code uses that name for something else"
                 text += ": rename yours; `import *` may bring one, too"
-            if words == "<twice>" and not code:
-                text = "is self missing? It is the first parameter of every method"
-            if words == "<twice>" and _LAYER.search(code):
-                text += f"; {_TO_A_LAYER}"
+            if words == "<unset>" and not re.search(rf"\bself\.{found[1]}\b", code):
+                return ""
             if words == "<called>" and code:
                 return _about_self(message, code)
-            if words == "<many>" and _LAYER.search(code):
-                text = _TO_A_LAYER
-            if words == "<in_place>" and _PARAMETER.search(code):
-                text = "a parameter may be changed in place only within torch.no_grad()"
-            if words in ("<unknown>", "<no_start>") and code:
-                text = f"what is called here has no parameter {found[1]}: look up its parameters"
-            if words in ("<products>", "<product>", "<meeting>") and _TURNED.search(code):
-                text += "; .T reverses all axes of a tensor, not only the last two"
             return text
     return ""
 
@@ -72,12 +56,7 @@ _AT_ODDS = (
     r"\w is an axis of (\d+) in tensor \d+ and of (\d+) in one before it:",
 )
 _CALL = re.compile(r"(\w+)\((?:[^()]|\([^()]*\))*\)")
-_TURNED = re.compile(r"\w\.T\b")
-_BIAS = re.compile(r"\w\.bias\b")
-_LAYER = re.compile(r"\bnn\.[A-Z]\w*\(")
-_PARAMETER = re.compile(r"\w\.(weight|bias)(\[.*\] [-+*/]?= |\.\w+_\()")
 _KIND = "((?:Lazy)?Linear|Dropout|Softmax)"  # of a layer
-_SPLIT = re.compile(r"\.split\([^()\"']+,")  # of a tensor: a text is split without an axis
 
 
 def _products(wanted: str, inner: str, came: str, rows: str) -> str:
@@ -219,6 +198,30 @@ _SHARED = dict(
     nothing here is called {}: import or define it, or correct the name
 <unset>
     nothing has set self.{0} yet; a name without self. is lost when the method ends: self.{0} = ...
+""")
+)
+# What the line's code adds to words above, or puts in their place without the semicolon: the first
+# line has the words and what is in the code.
+_BY_CODE = tuple(
+    _entries(r"""
+<parts> .*\.split\([^()"']+,
+    ; split takes the size of a part, chunk the number of parts
+<none> .*\w\.bias\b
+    this value is None: a layer made with bias=False has no bias
+<unknown_name> .*\bself\.
+    ; write self. before it if it is set in __init__
+<twice> $
+    is self missing? It is the first parameter of every method
+<twice> .*\bnn\.[A-Z]\w*\(
+    ; a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)
+<many> .*\bnn\.[A-Z]\w*\(
+    a layer takes the tensor when it is called: nn.Softmax(dim=-1)(x)
+<in_place> .*\w\.(weight|bias)(\[.*\] [-+*/]?= |\.\w+_\()
+    a parameter may be changed in place only within torch.no_grad()
+<(unknown|no_start)> .
+    what is called here has no parameter {}: look up its parameters
+<(products|product|meeting)> .*\w\.T\b
+    ; .T reverses all axes of a tensor, not only the last two
 """)
 )
 # How a line begins that fails whatever the message is.
