@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
+from typing import Any
 
 from grader.run.lanes import usable_cores
 from grader.run.scratch_root import ScratchRoot, sweep
@@ -171,9 +172,7 @@ class Interpreter:
         }
         self.at_once = 1 if gpu or not _CAN_FORK else min(_AT_ONCE, usable_cores())
         self._turn = threading.RLock()  # to ask for something and receive the answer
-        self._ready = False
-        self._missing_layers: tuple[str, ...] = ()
-        self._has_gpu = False
+        self._ready: Mapping[str, Any] | None = None  # what it said when it was
         self.idle: Worker | None = None
         self.workers: set[Worker] = set()
         self._seconds_of_ended = 0.0
@@ -205,8 +204,7 @@ class Interpreter:
     @property
     def has_gpu(self) -> bool:
         """Whether its workers, locked as they are, can use an NVIDIA GPU. Raises KitError."""
-        self._wait_until_ready(Channel(self._control))
-        return self._has_gpu
+        return bool(self._wait_until_ready()["gpu"])
 
     @property
     def missing_layers(self) -> tuple[str, ...]:
@@ -214,8 +212,7 @@ class Interpreter:
 
         Raises KitError if the interpreter cannot import the course's libraries.
         """
-        self._wait_until_ready(Channel(self._control))
-        return self._missing_layers
+        return tuple(self._wait_until_ready()["missing_layers"])
 
     def processor_seconds(self) -> float:
         """The CPU time that all forked workers have used so far."""
@@ -226,7 +223,7 @@ class Interpreter:
 
         It ends when it is closed or its user ends. Only on systems that fork workers.
         """
-        self._wait_until_ready(Channel(self._control))
+        self._wait_until_ready()
         ours, theirs = socket.socketpair()
         with theirs:
             Channel(self._control).send(Frame({"op": "copy"}))
@@ -261,8 +258,8 @@ class Interpreter:
         if self.idle is not None and not measured:
             worker, self.idle = self.idle, None
             return worker
+        self._wait_until_ready()
         channel = Channel(self._control, sends=TRUSTED_HEADER_CAP)
-        self._wait_until_ready(channel)
         scratch = tempfile.mkdtemp(dir=self._scratch_root.path)
         request = Frame({"op": "start", "scratch": scratch, "tests": tests, "measured": measured})
         try:
@@ -303,7 +300,7 @@ class Interpreter:
         """End a worker and return how it ended."""
         if not _CAN_FORK:
             code = _kill(self._process)
-            self._ready = False
+            self._ready = None
             self._process, self._control = _launch(self._setup)
             return -code if code < 0 else code << 8
         channel = Channel(self._control)
@@ -319,11 +316,12 @@ class Interpreter:
         status: int | None = answer["status"]
         return status if why is None else why
 
-    def _wait_until_ready(self, channel: Channel) -> None:
-        if self._ready:
-            return
+    def _wait_until_ready(self) -> Mapping[str, Any]:
+        """What the interpreter said of this machine when it was ready. Raises KitError."""
+        if self._ready is not None:
+            return self._ready
         try:
-            answer = channel.receive(time.monotonic() + _START_SECONDS).header
+            answer = Channel(self._control).receive(time.monotonic() + _START_SECONDS).header
         except (Closed, DeadlineError, WireError):
             answer = {"failed": "it ended before it was ready"}
         if answer.get("library"):
@@ -333,9 +331,8 @@ class Interpreter:
                 f"the isolated interpreter cannot start: {answer['failed']} "
                 f"(python: {sys.executable}; is the kit installed in it?)"
             )
-        self._ready = True
-        self._missing_layers = tuple(answer["missing_layers"])
-        self._has_gpu = answer["gpu"]
+        self._ready = answer
+        return answer
 
 
 def _is_killed(status: End) -> bool:
@@ -384,31 +381,19 @@ def _launch(setup: Mapping[str, object]) -> tuple[subprocess.Popen[bytes], socke
     command = [sys.executable, "-I", "-X", "utf8", "-c", bootstrap]
     ours, theirs = socket.socketpair()
     with theirs:
+        env = _cuda_settings() if setup["gpu"] else {}
+        null = subprocess.DEVNULL
+        quiet: dict[str, Any] = {"stdout": null, "stderr": null, "env": env}
         if os.name == "nt":
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={
-                    "SYSTEMROOT": os.environ.get("SYSTEMROOT", ""),
-                    **(_cuda_settings() if setup["gpu"] else {}),
-                },
-            )
+            env["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", "")
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, **quiet)
             shared = theirs.share(process.pid)  # type: ignore[attr-defined]
             assert process.stdin is not None
             process.stdin.write(struct.pack("<I", len(shared)) + shared)
             process.stdin.flush()
         else:
-            process = subprocess.Popen(
-                command,
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=_cuda_settings() if setup["gpu"] else {},
-                cwd="/",
-                start_new_session=True,
-            )
+            quiet |= {"cwd": "/", "start_new_session": True}
+            process = subprocess.Popen(command, stdin=theirs.fileno(), **quiet)
     data = json.dumps({**setup, "sources": sources}).encode()
     ours.sendall(struct.pack("<I", len(data)) + data)
     return process, ours
