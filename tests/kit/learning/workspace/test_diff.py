@@ -40,7 +40,3 @@ def test_for_a_screen_reader_words_stand_in_place_of_signs():
     assert text.startswith("From line 1:\none\nremoved: two\nadded:     letters = ")
     assert "\nremoved: five\nadded: fünf" in text
     assert "@@" not in text
-
-
-def test_no_difference():
-    assert draw(diff("x.py", STUB, STUB)) == "  x.py is unchanged: it is still the stub.\n"
