@@ -120,9 +120,9 @@ def most_like_it(
     """The names of these notebooks; the one that counts first, the others in order.
 
     It is the one called `right`, unless nothing is written there and something is in another of
-    the released notebook. Else it is the one with most of the cells `grade_ids`, and among several
-    the one with the fewest stubs. A student chooses how many files there are, so only the first
-    `_READ_CAP` are read.
+    the released notebook. Else it is the one with most of the cells `grade_ids`, then with the
+    fewest stubs, then one that defines something. A student chooses how many files there are, so
+    only the first `_READ_CAP` are read.
     """
     some = islice(notebooks, _READ_CAP)
     ranked = sorted((*_rank(data, name == right, grade_ids), name) for name, data in some)
@@ -226,7 +226,7 @@ def _read(notebooks: Mapping[str, Path], below: Path, right: str) -> Iterator[tu
         yield shown, data
 
 
-def _rank(data: bytes, is_right: bool, grade_ids: Collection[str]) -> tuple[int, int, int]:
+def _rank(data: bytes, is_right: bool, grade_ids: Collection[str]) -> tuple[int, int, int, bool]:
     """A sort key: lower for work under the right name, then for more of the released cells."""
     shared, stubs, is_written = 0, 0, False
     with suppress(SubmissionFileError):
@@ -236,8 +236,8 @@ def _rank(data: bytes, is_right: bool, grade_ids: Collection[str]) -> tuple[int,
         stubs = sum(_STUB in source for source in code)
         is_written = any(_DEFINING.search(each) for each in code if _STUB not in each)
     if is_written and (is_right or shared):
-        return 0 if is_right else 1, -shared, stubs
-    return 2 if is_right else 3, -shared, stubs
+        return 0 if is_right else 1, -shared, stubs, False
+    return 2 if is_right else 3, -shared, stubs, not is_written
 
 
 def companions(folder: Path) -> dict[str, bytes]:

@@ -83,6 +83,13 @@ def test_a_notebook_in_which_nothing_is_written_gives_way_to_a_copy_with_an_answ
     assert read_submitted(tmp_path, "ann", "birds", ["bird"]).notes == (said,)
 
 
+def test_of_notebooks_without_ids_the_one_that_defines_something_counts(tmp_path):
+    texts = {"a.ipynb": "x = 1", "b.ipynb": ANSWER}
+    cells = {name: [{"cell_type": "code", "source": text}] for name, text in texts.items()}
+    write_files(tmp_path, {name: json.dumps({"cells": cell}) for name, cell in cells.items()})
+    assert read_submitted(tmp_path, "ann", "birds", ["bird"]).file == tmp_path / "b.ipynb"
+
+
 def test_however_large_its_outputs_are_the_notebook_of_the_right_name_counts(tmp_path, monkeypatch):
     large = json.loads(written(ANSWER))
     large["cells"][1]["outputs"] = [{"text": "x" * 2000}]
