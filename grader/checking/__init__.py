@@ -51,6 +51,10 @@ Modules. A state holds parameters by name:
 >>> sorted(named_parameters(module)) == sorted(trained_parameters(module, state))
 True
 >>> expect_start(state["w_q.weight"], 100**-0.5, "w_q.weight")
+>>> def test_start(submission: Submission) -> None:
+...     """Weights start with Xavier values, biases at 0"""
+...     one, other = submission.Attention(200), submission.Attention(200)
+...     expect_xavier_start(one.state_dict(), other.state_dict(), shapes)
 
 Truths at random, and dropout of the result itself, or of weights that are read off the output in
 two places:
@@ -93,6 +97,7 @@ from grader.checking.modules import (
     expect_new_draws,
     expect_parameters,
     expect_start,
+    expect_xavier_start,
     linear_shapes,
     named_parameters,
     trained_parameters,
@@ -129,6 +134,7 @@ __all__ = [
     "expect_start",
     "expect_unchanged",
     "expect_within",
+    "expect_xavier_start",
     "gpu_or_skip",
     "is_between",
     "is_watched",

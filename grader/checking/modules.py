@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from grader.checking.comparing import are_close, expect_gradients_close, is_between
+from grader.checking.comparing import (
+    are_close,
+    expect_all_different,
+    expect_close,
+    expect_gradients_close,
+    is_between,
+)
 from grader.checking.wording import CheckFailed, contrast, expect_sizes
 from grader.types.report import Way
 
@@ -189,6 +195,34 @@ def expect_start(weight: Tensor, spread: float, name: str) -> None:
             f"{rows} rows whose lengths vary a little",
             "rows that are all equally long",
         )
+
+
+def expect_xavier_start(
+    start: Mapping[str, Tensor],
+    other: Mapping[str, Tensor],
+    shapes: Shapes,
+    *,
+    where: str = "state_dict()",
+) -> None:
+    """Expect Xavier weights for the sizes of each layer, each drawn for itself, and biases of 0.
+
+    `start` and `other` come from two new modules, by the call `where`, and have these shapes.
+    """
+    import torch
+
+    expect_parameters(start, shapes, others=True, where=where)
+    for name, shape in shapes.items():
+        if len(shape) == 2:
+            expect_start(start[name], (2 / sum(shape)) ** 0.5, name)
+        else:
+            expect_close(start[name], torch.zeros(*shape), axes="row", rtol=0, atol=0, what=name)
+    weights = [name for name, shape in shapes.items() if len(shape) == 2]
+    drawn = {
+        f"{name}{of}": state[name]
+        for name in weights
+        for state, of in ((start, ""), (other, " of another module"))
+    }
+    expect_all_different(drawn, "Two layers start with the same weights")
 
 
 def expect_dropped(

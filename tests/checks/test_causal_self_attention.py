@@ -17,7 +17,6 @@ from grader.checking import (
     CheckFailed,
     Submission,
     draw_state,
-    expect_all_different,
     expect_close,
     expect_device,
     expect_dropped,
@@ -29,8 +28,8 @@ from grader.checking import (
     expect_parameters,
     expect_raises,
     expect_shape,
-    expect_start,
     expect_unchanged,
+    expect_xavier_start,
     gpu_or_skip,
     linear_shapes,
     skip_unless_supported,
@@ -407,18 +406,7 @@ def test_start(submission, d_in, d_out):
         )
         for _ in range(2)
     )
-    expect_parameters(start, shapes(d_in, d_out, qkv_bias=True), others=True)
-    for layer in LAYERS:
-        bias = f"{layer}.bias"
-        expect_close(start[bias], torch.zeros(d_out), axes="row", rtol=0, atol=0, what=bias)
-        weight = start[f"{layer}.weight"]
-        expect_start(weight, (2 / sum(weight.shape)) ** 0.5, f"{layer}.weight")
-    drawn = {
-        f"{layer}{of}": each[f"{layer}.weight"]
-        for of, each in (("", start), (" of another module", other))
-        for layer in LAYERS
-    }
-    expect_all_different(drawn, "Two layers start with the same weights")
+    expect_xavier_start(start, other, shapes(d_in, d_out), where="named_parameters()")
 
 
 @pytest.mark.points(1, hint=1)

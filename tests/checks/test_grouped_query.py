@@ -30,8 +30,8 @@ from grader.checking import (
     expect_raises,
     expect_results,
     expect_shape,
-    expect_start,
     expect_unchanged,
+    expect_xavier_start,
     gpu_or_skip,
     linear_shapes,
     skip_unless_supported,
@@ -357,22 +357,8 @@ def test_no_biases(submission, rand):
 def test_start(submission):
     """Weights start with Xavier values for each layer's sizes, biases at 0"""
     sizes = (192, 6, 2)
-    start = made(submission, sizes).state_dict()
-    expect_parameters(start, shapes(sizes), others=True, where="state_dict()")
-    for name, shape in shapes(sizes).items():
-        if name.endswith("bias"):
-            zeros = torch.zeros(shape)
-            expect_close(start[name], zeros, axes="row", rtol=0, atol=0, what=name)
-            continue
-        expect_start(start[name], (2 / sum(shape)) ** 0.5, name)
-    second = made(submission, sizes).state_dict()
-    assert not torch.equal(start["w_q.weight"], second["w_q.weight"]), (
-        "Two modules start with the same weights\n  in both  w_q.weight"
-    )
-    for one, other in (("w_k", "w_v"), ("w_q", "w_o")):
-        assert not torch.equal(start[f"{one}.weight"], start[f"{other}.weight"]), (
-            f"Two layers start with the same weights\n  the layers  {one}, {other}"
-        )
+    one, other = (made(submission, sizes).state_dict() for _ in range(2))
+    expect_xavier_start(one, other, shapes(sizes))
 
 
 @pytest.mark.points(1, hint=1)

@@ -21,7 +21,6 @@ from grader.checking import (
     Rand,
     Submission,
     draw_state,
-    expect_all_different,
     expect_close,
     expect_device,
     expect_dropped,
@@ -33,8 +32,8 @@ from grader.checking import (
     expect_parameters,
     expect_raises,
     expect_shape,
-    expect_start,
     expect_unchanged,
+    expect_xavier_start,
     linear_shapes,
     skip_unless_supported,
     trained_parameters,
@@ -231,19 +230,8 @@ def test_heads_must_divide(submission, d_model, num_heads):
 def test_start(submission):
     """Weights start with Xavier values, biases at 0"""
     D, H = 192, 6
-    start = submission.OptionalWeightsAttention(d_model=D, num_heads=H).state_dict()
-    expect_parameters(start, shapes(D), where="state_dict()")
-    for layer in LAYERS:
-        expect_start(start[f"{layer}.weight"], D**-0.5, f"{layer}.weight")
-        name = f"{layer}.bias"
-        expect_close(start[name], torch.zeros(D), axes="row", rtol=0, atol=0, what=name)
-    other = submission.OptionalWeightsAttention(d_model=D, num_heads=H).state_dict()
-    drawn = {
-        f"{layer}{of}": each[f"{layer}.weight"]
-        for of, each in (("", start), (" of another module", other))
-        for layer in LAYERS
-    }
-    expect_all_different(drawn, "Two layers start with the same weights")
+    one, other = (submission.OptionalWeightsAttention(d_model=D, num_heads=H) for _ in range(2))
+    expect_xavier_start(one.state_dict(), other.state_dict(), shapes(D))
 
 
 # --- without ---------------------------------------------------------------------------------

@@ -32,8 +32,8 @@ from grader.checking import (
     expect_raises,
     expect_results,
     expect_shape,
-    expect_start,
     expect_unchanged,
+    expect_xavier_start,
     gpu_or_skip,
     linear_shapes,
     skip_unless_supported,
@@ -439,18 +439,8 @@ def test_layers(submission, bias):
     expect_parameters(start, shapes(D, bias), where="state_dict()")
     count = sum(parameter.numel() for parameter in mha.parameters())
     expect_equal(count, 4 * D**2 + 4 * D * bias, f"the number of parameters for D={D}")
-    for layer in LAYERS:
-        expect_start(start[f"{layer}.weight"], D**-0.5, f"{layer}.weight")
-        if bias:
-            name = f"{layer}.bias"
-            expect_close(start[name], torch.zeros(D), axes="row", rtol=0, atol=0, what=name)
     other = submission.RotaryMultiHeadAttention(d_model=D, num_heads=H, bias=bias).state_dict()
-    drawn = {
-        f"{layer}{of}": each[f"{layer}.weight"]
-        for of, each in (("", start), (" of another module", other))
-        for layer in LAYERS
-    }
-    expect_all_different(drawn, "Two layers start with the same weights")
+    expect_xavier_start(start, other, shapes(D, bias))
 
 
 @pytest.mark.points(1)
