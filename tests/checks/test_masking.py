@@ -25,27 +25,13 @@ CPU = torch.device("cpu")
 # B and H of scores with Tq=4, Tk=5, and the sizes of a mask that broadcasts to them. Where B or H
 # is Tq by chance, a mask [Tq, Tk] still holds for queries and keys.
 BROADCASTS = [
-    (3, 2, (1, 1, 1, 5)),
-    (3, 2, (4, 5)),
-    (4, 2, (4, 5)),
-    (2, 4, (4, 5)),
-    (3, 2, (2, 4, 5)),
-    (2, 2, (2, 4, 5)),
-    (3, 2, (1, 1, 4, 5)),
-    (3, 2, (3, 1, 1, 5)),
-    (3, 2, (3, 1, 4, 5)),
-    (3, 2, (3, 1, 4, 1)),
-    (3, 2, (3, 2, 1, 5)),
-    (3, 2, (3, 2, 4, 5)),
+    *((3, 2, (1, 1, 1, 5)), (3, 2, (4, 5)), (4, 2, (4, 5)), (2, 4, (4, 5)), (3, 2, (2, 4, 5))),
+    *((2, 2, (2, 4, 5)), (3, 2, (1, 1, 4, 5)), (3, 2, (3, 1, 1, 5)), (3, 2, (3, 1, 4, 5))),
+    *((3, 2, (3, 1, 4, 1)), (3, 2, (3, 2, 1, 5)), (3, 2, (3, 2, 4, 5))),
 ]
 NUMBERS = [
-    torch.int64,
-    torch.int32,
-    torch.uint8,
-    torch.float32,
-    torch.float64,
-    torch.float16,
-    torch.bfloat16,
+    *(torch.int64, torch.int32, torch.uint8),
+    *(torch.float32, torch.float64, torch.float16, torch.bfloat16),
 ]
 
 

@@ -254,22 +254,10 @@ def test_none(submission, rand, device, kind):
 @pytest.mark.parametrize(
     "kind",
     [
-        "no mask",
-        "mask",
-        "numbers",
-        "without biases",
-        "other layout",
-        "padding",
-        "self-attention",
-        "self-attention under a causal mask",
-        "large scores",
-        "scores of 0",
-        "one query",
-        "a mask for each head",
-        "as many heads as sequences",
-        "nothing allowed",
-        "as many queries as sequences",
-        "as many keys as queries",
+        *("no mask", "mask", "numbers", "without biases", "other layout", "padding"),
+        *("self-attention", "self-attention under a causal mask", "large scores", "scores of 0"),
+        *("one query", "a mask for each head", "as many heads as sequences", "nothing allowed"),
+        *("as many queries as sequences", "as many keys as queries"),
     ],
 )
 @torch.no_grad()

@@ -20,9 +20,9 @@ from grader.types.report import (
     Status,
 )
 
-P, W, N, S, B, T = (
+P, W, N, S, B, T, C = (
     *(Ending.PASSED, Ending.WRONG, Ending.NOT_WRITTEN, Ending.SKIPPED),
-    *(Ending.BROKEN, Ending.TIMED_OUT),
+    *(Ending.BROKEN, Ending.TIMED_OUT, Ending.CRASHED),
 )
 
 
@@ -104,7 +104,7 @@ def test_every_ending_has_its_outcome_and_only_one_earns_the_points(ending):
         ((P, W, B), Outcome.FAILED, "message 1"),
         ((P, B, W), Outcome.ERROR, "message 1"),
         ((T, Ending.NOT_RUN, Ending.NOT_RUN), Outcome.TIMEOUT, "message 0"),
-        ((P, Ending.CRASHED, Ending.NOT_RUN), Outcome.FAILED, "message 1"),
+        ((P, C, Ending.NOT_RUN), Outcome.FAILED, "message 1"),
         ((N, N, W), Outcome.FAILED, "message 2"),
         ((N, P, N), Outcome.FAILED, "message 0"),
         ((S, P, S), Outcome.PASSED, "message 1"),
@@ -163,30 +163,16 @@ def test_a_check_carries_its_title_and_the_time_of_all_its_cases():
 # --- one stage -------------------------------------------------------------------------------
 
 
+STANDS = {
+    Status.PASSED: [(P, P), (P, S)],
+    Status.FAILED: [(P, W), (W, T), (T, T), (C,), (S, S), (), (N, P), (N, W), (N, T)],
+    Status.NOT_STARTED: [(N, N), (N, S)],
+    Status.ERROR: [(N, B), (P, B), (W, B), (P, None), (N, None), (None, None)],
+}
+
+
 @pytest.mark.parametrize(
-    "endings, expected",
-    [
-        ((P, P), Status.PASSED),
-        ((P, S), Status.PASSED),
-        ((P, W), Status.FAILED),
-        ((W, T), Status.FAILED),
-        ((T, T), Status.FAILED),
-        ((Ending.CRASHED,), Status.FAILED),
-        ((S, S), Status.FAILED),
-        ((), Status.FAILED),
-        ((N, N), Status.NOT_STARTED),
-        ((N, S), Status.NOT_STARTED),
-        ((N, P), Status.FAILED),
-        ((N, W), Status.FAILED),
-        ((N, T), Status.FAILED),
-        ((N, B), Status.ERROR),
-        ((P, B), Status.ERROR),
-        ((W, B), Status.ERROR),
-        ((P, None), Status.ERROR),
-        ((N, None), Status.ERROR),
-        ((None, None), Status.ERROR),
-    ],
-    ids=str,
+    "endings, expected", [(one, status) for status, all in STANDS.items() for one in all], ids=str
 )
 def test_where_a_stage_stands(endings, expected):
     assert status_of(*endings) is expected
