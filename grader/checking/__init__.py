@@ -52,7 +52,7 @@ Modules. A state holds parameters by name:
 True
 >>> expect_start(state["w_q.weight"], 100**-0.5, "w_q.weight")
 >>> def test_start(submission: Submission) -> None:
-...     """Weights start with Xavier values, biases at 0"""
+...     """Every layer starts as it should"""
 ...     one, other = submission.Attention(200), submission.Attention(200)
 ...     expect_xavier_start(one.state_dict(), other.state_dict(), shapes)
 
