@@ -59,6 +59,7 @@ class Situation:
 
 
 LOOP: dict[str, Any] = {"short": True, "within": 40.0}
+NOTEBOOK: dict[str, Any] = {"stages": THREE, "alone": "attention.ipynb"}
 # Nothing but a lock keeps these from harming the machine.
 BOMB: dict[str, Any] = {"linux": True}
 SPECIAL: Mapping[str, Mapping[str, Any]] = {
@@ -72,23 +73,10 @@ SPECIAL: Mapping[str, Mapping[str, Any]] = {
     "memory_bomb_in_python": {**BOMB, "slow": True},
     "big_file": BOMB,
     "deletes_files": BOMB,
-    "notebook": {
-        "stages": ("concat_heads", "split_heads", "scaled_scores"),
-        "alone": "attention.ipynb",
-    },
-    "notebook_with_a_cell_that_ends_it": {"stages": THREE, "alone": "attention.ipynb"},
-    "notebook_with_a_cell_that_never_ends": {
-        "stages": THREE,
-        "alone": "attention.ipynb",
-        "slow": True,
-        **LOOP,
-    },
-    "notebook_with_an_answer_that_never_ends": {
-        "stages": THREE,
-        "alone": "attention.ipynb",
-        "slow": True,
-        **LOOP,
-    },
+    "notebook": {**NOTEBOOK, "stages": ("concat_heads", "split_heads", "scaled_scores")},
+    "notebook_with_a_cell_that_ends_it": NOTEBOOK,
+    "notebook_with_a_cell_that_never_ends": {**NOTEBOOK, **LOOP, "slow": True},
+    "notebook_with_an_answer_that_never_ends": {**NOTEBOOK, **LOOP, "slow": True},
     "single_file": {"stages": THREE, "alone": "everything.py"},
     "half_written": {"stages": MASKING, "over": "stubs"},
     "module_before_split_heads": {"stages": MODULE, "within": 40, "slow": True},

@@ -570,7 +570,7 @@ HINT_SCREENS: dict[str, Callable[[], RenderableType]] = {
 }
 
 
-COLOURED_HINTS = ("hint_advised", "hint_ladder")
+COLOURED_HINTS = ("hint_advised", "hint")
 
 
 @pytest.mark.parametrize("name", HINT_SCREENS)
