@@ -15,8 +15,6 @@ import pytest
 from grader.channels.student_copy import student_files, zipped
 from grader.command.main import main
 from grader.engine import Engine, Request, with_engine
-from grader.learning.hints.ladder import read_hints
-from grader.learning.predict.questions import read_predictions
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from grader.read.workspace import locate_workspace
@@ -262,15 +260,6 @@ def test_its_kit_grades_a_whole_course_too(whole, copy):
     done = run_python("-m", "grader", *words, env={"PYTHONPATH": str(copy / "kit")})
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     assert "checks do not pass yet" in done.stdout, done.stdout
-
-
-def test_hints_and_questions_are_those_of_the_course():
-    """What the bundle takes along can be read: the real course's, as the files stand."""
-    names = set(student_files(COURSE))
-    for stage in COURSE.stages:
-        assert read_hints(stage).rungs and f"hints/{stage.slug}.md" in names
-        if read_predictions(stage) is not None:
-            assert f"hints/predictions/{stage.slug}.md" in names
 
 
 # --- grade release student ---------------------------------------------------------------------

@@ -575,7 +575,7 @@ def test_without_a_word_it_lists_what_can_be_released(capsys):
 
 def test_outside_a_course_a_release_names_the_one_it_takes(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["release", "student"]) == 0
+    assert main(["release", "gradescope"]) == 0
     assert f"so this takes the one in {ROOT};" in capsys.readouterr().err
 
 

@@ -14,6 +14,8 @@ import pytest
 from grader.channels.leaks import Leak, leaks, secret_lines
 from grader.channels.student_copy import nameless_toml, partial_toml, student_files, zipped
 from grader.channels.visible_checks import visible_checks
+from grader.learning.hints.ladder import read_hints
+from grader.learning.predict.questions import read_predictions
 from grader.read.course_file import parse_course
 from grader.read.stubs import read_stub
 from grader.types.course import Course, Stage
@@ -291,6 +293,13 @@ def test_students_learn_how_to_install_a_small_torch(bundle):
     assert lines[number].startswith('pip install "torch==')
     assert lines[number + 1] == "pip install -c constraints.txt ./kit ."
     assert b"pytorch" not in student_files(TINY)["README.md"]
+
+
+def test_hints_and_questions_that_can_be_read_are_in_the_bundle(bundle):
+    for stage in COURSE.stages:
+        assert read_hints(stage).rungs and f"hints/{stage.slug}.md" in bundle
+        if read_predictions(stage) is not None:
+            assert f"hints/predictions/{stage.slug}.md" in bundle
 
 
 def test_the_bundle_holds_what_a_student_needs(bundle):
