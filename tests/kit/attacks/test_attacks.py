@@ -1132,7 +1132,7 @@ def _told(report: Report) -> str:
 
 
 @each
-def test_an_attack_gets_what_its_code_is_worth(met, attack):
+def test_an_attack_gets_what_its_code_is_worth(met: Mapping[str, Met], attack: str) -> None:
     report = met[attack].report
     (stage,) = report.stages
     assert stage.score <= ATTACKS[attack].worth, _told(report)
@@ -1149,7 +1149,7 @@ def test_an_attack_gets_what_its_code_is_worth(met, attack):
 
 
 @each
-def test_it_was_made_and_refused(met, attack):
+def test_it_was_made_and_refused(met: Mapping[str, Met], attack: str) -> None:
     told = _told(met[attack].report)
     assert re.search(ATTACKS[attack].says, told), told[:2000]
     assert "GOT " not in told, told[:2000]
@@ -1157,13 +1157,13 @@ def test_it_was_made_and_refused(met, attack):
 
 
 @each
-def test_others_are_graded_as_if_it_had_not_been(met, attack):
+def test_others_are_graded_as_if_it_had_not_been(met: Mapping[str, Met], attack: str) -> None:
     honest = met[attack].honest.stages[0]
     assert (honest.status, honest.score) == (Status.PASSED, FULL), _told(met[attack].honest)
 
 
 @each
-def test_nothing_is_left_behind(met, attack):
+def test_nothing_is_left_behind(met: Mapping[str, Met], attack: str) -> None:
     found = met[attack]
     assert found.processes == []
     assert found.scratch == []
@@ -1172,7 +1172,7 @@ def test_nothing_is_left_behind(met, attack):
 
 
 @each
-def test_every_channel_can_show_it(met, attack):
+def test_every_channel_can_show_it(met: Mapping[str, Met], attack: str) -> None:
     """No report on it is a danger to a terminal, a browser or who parses it."""
     report = met[attack].report
     screens = (scoreboard(report), explanation(report, every=True))
@@ -1186,7 +1186,7 @@ def test_every_channel_can_show_it(met, attack):
     ElementTree.fromstring(junit(report))
 
 
-def test_every_attack_is_named_in_the_threat_model():
+def test_every_attack_is_named_in_the_threat_model() -> None:
     model = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
     named = re.findall(r"`attacks/test_attacks\.py\[(.*?)\]`", model)
     assert sorted(named) == sorted(ATTACKS)

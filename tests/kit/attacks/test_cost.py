@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,12 +84,12 @@ def expect_bounded(cost: Cost) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COSTLY)
-def test_no_known_folder_costs_more_than_it_may(name):
+def test_no_known_folder_costs_more_than_it_may(name: str) -> None:
     expect_bounded(graded([name])[name])
 
 
 @pytest.mark.slow
-def test_a_notebook_whose_cells_need_thousands_of_names_costs_no_more_than_it_may():
+def test_a_notebook_whose_cells_need_thousands_of_names_costs_no_more_than_it_may() -> None:
     def cell(number: int, names: int = 90) -> str:
         first, then = number * names, (number + 1) * names
         return "\n".join(f"n{first + i:x} = n{then + i:x}" for i in range(names))
@@ -103,7 +104,7 @@ SLEEPS = COSTLY["sleeps almost as long as it may"].files
 
 
 @pytest.mark.slow
-def test_what_has_its_verdict_keeps_it_and_the_rest_says_which_limit_it_met():
+def test_what_has_its_verdict_keeps_it_and_the_rest_says_which_limit_it_met() -> None:
     files = {**SLEEPS, "moving_average.py": RIGHT["moving_average.py"]}
     report = grade(TINY, Request(Submission("mixed", files), TINY.stages, 1))
     average, smooth, roughness = report.stages
@@ -117,7 +118,7 @@ def test_what_has_its_verdict_keeps_it_and_the_rest_says_which_limit_it_met():
 
 
 @pytest.mark.slow
-def test_no_forbidden_call_is_overlooked_for_want_of_time():
+def test_no_forbidden_call_is_overlooked_for_want_of_time() -> None:
     """All checks pass, and there is nothing left of the budget when they have."""
     stage = replace(TINY.stages[0], forbidden=("numpy.convolve",))
     course = replace(
@@ -135,7 +136,7 @@ def test_no_forbidden_call_is_overlooked_for_want_of_time():
     assert grade(course, request).score == 0
 
 
-def test_a_source_too_long_to_search_for_forbidden_calls_is_told():
+def test_a_source_too_long_to_search_for_forbidden_calls_is_told() -> None:
     stage = replace(TINY.stages[0], forbidden=("numpy.convolve",))
     code = RIGHT["moving_average.py"] + b"# Never by numpy.convolve.\n" + b"#" * (1 << 18)
     request = Request(Submission("sly", {stage.file_name: code}), (stage,), 1)
@@ -190,7 +191,7 @@ def scaled(x, by):
 """
 
 
-def test_an_answer_that_the_check_passes_on_costs_the_checker_nothing(tmp_path):
+def test_an_answer_that_the_check_passes_on_costs_the_checker_nothing(tmp_path: Path) -> None:
     course = read_course(write_files(tmp_path, FED_BACK) / "course.toml")
     right = Submission("right", solution_files(course))
     hostile = Submission("hostile", {"scaling.py": PASSED_ON.encode()})
@@ -239,7 +240,7 @@ ANYTHING = {
 HELD = "import numpy as np\nclass Held:\n    def __init__(self, held): self.held = held\n"
 
 
-def test_no_comparison_of_what_an_author_does_not_expect_takes_long(tmp_path):
+def test_no_comparison_of_what_an_author_does_not_expect_takes_long(tmp_path: Path) -> None:
     course = read_course(write_files(tmp_path, OF_ANYTHING) / "course.toml")
 
     def body(engine: Engine) -> None:
@@ -254,7 +255,7 @@ def test_no_comparison_of_what_an_author_does_not_expect_takes_long(tmp_path):
     with_engine(course, course.stages, "cpu", body)
 
 
-def test_the_budget_holds_in_a_thread_too():
+def test_the_budget_holds_in_a_thread_too() -> None:
     """`grade watch` grades in one, where no timer of the system could interrupt it."""
     found: list[Report] = []
 
@@ -268,7 +269,7 @@ def test_the_budget_holds_in_a_thread_too():
 
 
 @pytest.mark.slow
-def test_a_worker_with_many_threads_has_no_more_processor_time():
+def test_a_worker_with_many_threads_has_no_more_processor_time() -> None:
     """The system ends it in the middle of a call when the submission has no more left."""
     limits = replace(TINY.limits, call_seconds=60, submission_seconds=2.0)
     code = COSTLY["is busy almost as long as it may"].files["roughness.py"]
@@ -280,7 +281,7 @@ def test_a_worker_with_many_threads_has_no_more_processor_time():
     assert end.children_user - start.children_user < 2 + MORE + 2  # and the interpreter's start
 
 
-def test_a_class_is_graded_in_time_whatever_one_of_it_does():
+def test_a_class_is_graded_in_time_whatever_one_of_it_does() -> None:
     """In lanes each submission has a budget of its own."""
     jobs = [COSTLY[QUICK[0]], Submission("honest", RIGHT), COSTLY[QUICK[1]]]
     stages = TINY.stages[:2]

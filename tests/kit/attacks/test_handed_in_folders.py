@@ -147,7 +147,9 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Repor
 
 
 @pytest.mark.parametrize("name", HANDED)
-def test_it_gets_what_it_is_worth_and_others_their_points(graded, name):
+def test_it_gets_what_it_is_worth_and_others_their_points(
+    graded: Mapping[str, tuple[Report | str, Report]], name: str
+) -> None:
     if name not in graded:
         pytest.skip("only root makes devices")
     result, honest = graded[name]
@@ -162,7 +164,7 @@ def test_it_gets_what_it_is_worth_and_others_their_points(graded, name):
 
 
 @pytest.mark.slow
-def test_source_that_takes_gigabytes_to_read_costs_the_grader_nothing():
+def test_source_that_takes_gigabytes_to_read_costs_the_grader_nothing() -> None:
     """One is in a notebook with a wrong answer, one has a cell that ends its process, too.
 
     More such source is read in run/test_reader.py.
@@ -245,7 +247,9 @@ def answers() -> Mapping[str, tuple[Report, Report]]:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_worker_learns_nothing_of_a_solution(answers, name):
+def test_a_worker_learns_nothing_of_a_solution(
+    answers: Mapping[str, tuple[Report, Report]], name: str
+) -> None:
     asked, honest = answers[name]
     told = repr(asked)
     assert asked.stages[1].score < 4

@@ -348,21 +348,21 @@ def results(request: pytest.FixtureRequest, interpreter: Interpreter) -> Mapping
 
 
 @pytest.mark.parametrize("way", HIDDEN)
-def test_a_hidden_call_is_seen(results, way):
+def test_a_hidden_call_is_seen(results: Mapping[str, StageResult], way: str) -> None:
     name, result = HIDDEN[way].name, results[way]
     assert result.checks[0].id == "concat_heads.forbidden-call", result.checks[0].message
     assert f"calls {name}" in result.checks[0].message
     assert (result.status, result.score) == (Status.FAILED, 0)
 
 
-def test_a_script_of_what_is_forbidden_cannot_be_made(results):
+def test_a_script_of_what_is_forbidden_cannot_be_made(results: Mapping[str, StageResult]) -> None:
     result = results[SCRIPTED]
     assert "Can't get source" in result.checks[0].message
     assert (result.status, result.score) == (Status.FAILED, 0)
 
 
 @pytest.mark.parametrize("who", ["honest", "honest again"])
-def test_the_others_get_their_points(results, who):
+def test_the_others_get_their_points(results: Mapping[str, StageResult], who: str) -> None:
     result = results[who]
     assert (result.status, result.score) == (Status.PASSED, result.max_score)
     assert Outcome.FAILED not in {check.outcome for check in result.checks}

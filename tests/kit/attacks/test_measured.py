@@ -99,18 +99,22 @@ def endings(interpreter: Interpreter, slug: str, source: str, check: str) -> lis
         for name, lie in LIES.items()
     ],
 )
-def test_what_it_says_of_its_memory_is_of_no_use(interpreter, slug, answer, check, lie):
+def test_what_it_says_of_its_memory_is_of_no_use(
+    interpreter: Interpreter, slug: str, answer: str, check: str, lie: str
+) -> None:
     source = lie + wrong_source(slug, answer)
     assert Ending.PASSED not in endings(interpreter, slug, source, check)
 
 
-def test_a_process_that_names_itself_two_lines_is_measured_all_the_same(interpreter):
+def test_a_process_that_names_itself_two_lines_is_measured_all_the_same(
+    interpreter: Interpreter,
+) -> None:
     renames = "import ctypes\nctypes.CDLL(None).prctl(15, b'a\\rb', 0, 0, 0)\n"
     source = renames + COURSE.stage("flash").solution_file.read_text("utf-8")
     assert {*endings(interpreter, "flash", source, "memory")} == {Ending.PASSED}
 
 
-def test_a_library_of_right_code_does_not_count(interpreter):
+def test_a_library_of_right_code_does_not_count(interpreter: Interpreter) -> None:
     source = COURSE.stage("need_weights").solution_file.read_text("utf-8")
     plots = "import torch; import matplotlib.pyplot as plt\n"
     assert {*endings(interpreter, "need_weights", plots + source, "nothing_left")} == {
@@ -141,7 +145,9 @@ def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):
     ],
     ids=["taken before", "taken in the call", "wasted for few tokens"],
 )
-def test_room_for_the_whole_matrix_is_seen_whenever_it_is_taken(interpreter, source):
+def test_room_for_the_whole_matrix_is_seen_whenever_it_is_taken(
+    interpreter: Interpreter, source: str
+) -> None:
     assert Ending.PASSED not in endings(interpreter, "flash", source, "memory")
 
 
@@ -169,7 +175,7 @@ seals = pytest.mark.skipif(
 
 
 @seals
-def test_the_room_of_a_library_is_not_to_be_had(interpreter):
+def test_the_room_of_a_library_is_not_to_be_had(interpreter: Interpreter) -> None:
     source = UNMAPS + wrong_source("flash", "plain")
     assert Ending.PASSED not in endings(interpreter, "flash", source, "memory")
 
@@ -188,7 +194,9 @@ def flash_attention(*given):
 
 
 @seals
-def test_the_room_of_a_library_that_only_this_code_names_is_not_to_be_had(interpreter):
+def test_the_room_of_a_library_that_only_this_code_names_is_not_to_be_had(
+    interpreter: Interpreter,
+) -> None:
     stage = COURSE.stage("flash")
     files = {stage.file_name: (UNMAPS + NAMES).encode()}
     answers = WorkerAnswers(interpreter, Import(COURSE, stage, Submission("names", files)))
@@ -204,13 +212,13 @@ HALF = "    q, k, dtype = q.half(), k.half(), v.dtype\n    Tq"
 
 
 @pytest.mark.slow
-def test_half_a_matrix_in_half_precision_is_not_exact_enough(interpreter):
+def test_half_a_matrix_in_half_precision_is_not_exact_enough(interpreter: Interpreter) -> None:
     source = IN_PLACE.replace("torch.zeros(ROOM)", "torch.zeros(40_000_000, dtype=torch.half)")
     source = source.replace("    Tq", HALF, 1).replace("@ v", ".to(dtype) @ v")
     assert Ending.PASSED not in endings(interpreter, "flash", source, "memory")
 
 
-def test_the_process_is_not_told_that_it_is_measured(interpreter):
+def test_the_process_is_not_told_that_it_is_measured(interpreter: Interpreter) -> None:
     """Every frame that reaches it is one that it could get in any check."""
     source = """
 import gc
@@ -241,7 +249,9 @@ def flash_attention(q, k, v, mask=None, causal=False, dropout_p=0.0):
 
 
 @pytest.mark.slow
-def test_where_the_kernel_says_nothing_the_tensors_are_counted(interpreter, monkeypatch):
+def test_where_the_kernel_says_nothing_the_tensors_are_counted(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("grader.run.workers.Worker.memory", lambda self: None)
     for slug, answer, check in (WHOLE_MATRIX, KEEPERS[0], OLD):
         source = wrong_source(slug, answer)
@@ -250,7 +260,7 @@ def test_where_the_kernel_says_nothing_the_tensors_are_counted(interpreter, monk
         assert {*endings(interpreter, slug, right, check)} == {Ending.PASSED}
 
 
-def test_no_check_pays_for_what_a_worker_says_of_itself():
+def test_no_check_pays_for_what_a_worker_says_of_itself() -> None:
     """`held_by` alone decides nothing: the check that uses it measures as well."""
     for stage in COURSE.stages:
         for part in stage.check_file.read_text(encoding="utf-8").split("\n@pytest.mark.points")[1:]:
@@ -258,7 +268,7 @@ def test_no_check_pays_for_what_a_worker_says_of_itself():
                 assert "submission.measured()" in part, (stage.slug, part[:200])
 
 
-def test_the_limits_hold_for_a_measured_process_too(interpreter):
+def test_the_limits_hold_for_a_measured_process_too(interpreter: Interpreter) -> None:
     limits = replace(COURSE.limits, load_seconds=1)
     stage = COURSE.stage("flash")
     files = {stage.file_name: b"import time\ndef flash_attention(*given):\n    time.sleep(60)\n"}

@@ -1,5 +1,7 @@
 """A forbidden call is seen, too, with an answer that cannot be sent, and after an answer."""
 
+from pathlib import Path
+
 import pytest
 
 from grader.engine import Request, grade
@@ -67,7 +69,7 @@ def negate(x):
         pytest.param("sys.setprofile(call_later)", "-x", id="after the answer"),
     ],
 )
-def test_no_forbidden_call_is_lost(tmp_path, call, answer):
+def test_no_forbidden_call_is_lost(tmp_path: Path, call: str, answer: str) -> None:
     files = {
         "course.toml": TOML,
         "solutions/doubling.py": RIGHT,

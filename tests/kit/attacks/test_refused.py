@@ -16,6 +16,7 @@ from grader.run.worker.scratch import remove_tree
 from tests.kit.classes.folder_class import grade_class, results_of
 from tests.kit.support.checkout import TINY
 from tests.kit.support.files import a_socket, notebook, write_files
+from tests.kit.support.tiny import Capture
 
 RIGHT = solution_files(TINY)
 FIRST, SECOND = (stage.file_name for stage in TINY.stages[:2])
@@ -130,7 +131,9 @@ def expect_refusal(report: Mapping[str, Any], said: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_is_a_report_as_json_as_text_and_as_junit(tmp_path, name, capsys):
+def test_it_is_a_report_as_json_as_text_and_as_junit(
+    tmp_path: Path, name: str, capsys: Capture
+) -> None:
     path, said = handed_in(name, tmp_path), REFUSED[name].said
     assert grade(path, "--json", "--junit", str(tmp_path / "it.xml")) == 1
     shown = capsys.readouterr()
@@ -150,14 +153,18 @@ def test_it_is_a_report_as_json_as_text_and_as_junit(tmp_path, name, capsys):
 
 
 @pytest.mark.parametrize("name", WRONG_COMMANDS)
-def test_a_path_to_no_submission_is_a_wrong_command(tmp_path, name, capsys):
+def test_a_path_to_no_submission_is_a_wrong_command(
+    tmp_path: Path, name: str, capsys: Capture
+) -> None:
     (tmp_path / "notes.txt").write_text("no code")
     assert grade(tmp_path / name, "--json") == 2
     shown = capsys.readouterr()
     assert shown.out == "" and len(shown.err.splitlines()) == 1
 
 
-def test_in_a_class_it_is_a_report_beside_those_of_the_others(tmp_path, capsys):
+def test_in_a_class_it_is_a_report_beside_those_of_the_others(
+    tmp_path: Path, capsys: Capture
+) -> None:
     place, out = tmp_path / "class", tmp_path / "results"
     place.mkdir()
     folder(lambda path: None)(place / "honest")

@@ -19,6 +19,7 @@ from grader.run.local_answers import LocalAnswers
 from grader.run.session import Checks
 from grader.run.solutions import local_solutions
 from grader.run.under_check import StageUnderCheck
+from grader.run.workers import Interpreter
 from grader.types.course import Stage
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
@@ -76,7 +77,7 @@ def names_in(source: str) -> set[str]:
         if not stage.fixture  # what tests are given is looked through in test_telling_apart.py
     ],
 )
-def test_no_request_tells_which_check_asks(stage):
+def test_no_request_tells_which_check_asks(stage: Stage) -> None:
     facts = facts_of(stage)
     assert judge_stage(stage, facts).score == stage.points
     entries = {entry.name for entry in stage.entry_points}
@@ -132,7 +133,7 @@ def growth_exponent(seq_lens, sizes):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks the worker")
 @pytest.mark.parametrize("guess", [pytest.param(g, id=name) for name, g in GUESSES.items()])
-def test_what_takes_memory_is_not_told_by_its_looks(interpreter, guess):
+def test_what_takes_memory_is_not_told_by_its_looks(interpreter: Interpreter, guess: str) -> None:
     stage = COURSE.stage("memory_benchmark")
     source = GUESS + guess + FIT
 

@@ -261,12 +261,14 @@ def verdicts() -> Mapping[str, list[tuple[object, object]]]:
     return with_engine(TINY, STAGES, "cpu", body)
 
 
-def test_what_one_submission_says_of_the_machine_is_in_no_report(spoken):
+def test_what_one_submission_says_of_the_machine_is_in_no_report(spoken: Sequence[Report]) -> None:
     assert [report.notes for report in spoken] == [("seed 11",)] * 4
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_each_gets_in_a_class_what_it_gets_by_itself(name, verdicts):
+def test_each_gets_in_a_class_what_it_gets_by_itself(
+    name: str, verdicts: Mapping[str, list[tuple[object, object]]]
+) -> None:
     for alone, among in verdicts[name]:
         assert among == alone
     honest, hostile = verdicts[name][0][0], verdicts[name][2][0]
@@ -285,7 +287,7 @@ CUT_ALL_THE_SAME = {
 }
 
 
-def test_no_digest_is_cut():
+def test_no_digest_is_cut() -> None:
     """Two answers that share 64 bits of a digest can be made in minutes on one machine."""
     found = {
         file.relative_to(GRADER).as_posix(): len(CUT.findall(file.read_text("utf-8")))

@@ -184,13 +184,13 @@ def expect_the_same(submissions: Sequence[Submission]) -> None:
     assert with_engine(TINY, STAGES, "cpu", body) == []
 
 
-def test_who_has_the_same_digest_gets_the_same_by_itself():
+def test_who_has_the_same_digest_gets_the_same_by_itself() -> None:
     found = list(twins(seed=1, count=1))
     assert len(found) > 10  # so that there is something to try
     expect_the_same(found[:: max(1, len(found) // 20)])
 
 
-def test_every_kind_of_node_is_grown():
+def test_every_kind_of_node_is_grown() -> None:
     assert len(KINDS) >= 27 + 26 + 8  # those of Python 3.10
     for kind in KINDS:
         text = grown(kind, random.Random(kind.__name__))
@@ -198,5 +198,5 @@ def test_every_kind_of_node_is_grown():
 
 
 @pytest.mark.slow
-def test_who_has_the_same_digest_gets_the_same_by_itself_often():
+def test_who_has_the_same_digest_gets_the_same_by_itself_often() -> None:
     expect_the_same(list(twins(seed=2, count=20)))

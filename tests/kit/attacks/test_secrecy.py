@@ -206,13 +206,15 @@ each = pytest.mark.parametrize("where", ["alone", "answered"])
 
 
 @each
-def test_no_secret_line_is_within_reach(dumps, everyones, where):
+def test_no_secret_line_is_within_reach(
+    dumps: Mapping[str, bytes], everyones: set[bytes], where: str
+) -> None:
     found = {line: file for line, file in leaks(dumps[where]).items() if line not in everyones}
     assert not found, "\n".join(f"{path.name}: {line!r}" for line, path in found.items())
 
 
 @each
-def test_the_probe_is_not_blind(dumps, where):
+def test_the_probe_is_not_blind(dumps: Mapping[str, bytes], where: str) -> None:
     dump = dumps[where]
     assert b"a line of the probe's own, which must be found" in dump
     if where == "alone":
@@ -224,7 +226,7 @@ def test_the_probe_is_not_blind(dumps, where):
         assert looked is not None and int(looked[1]) > 5000
 
 
-def test_only_the_environments_own_files_can_be_opened(dumps):
+def test_only_the_environments_own_files_can_be_opened(dumps: Mapping[str, bytes]) -> None:
     # The heap may also hold the beginning of such a line, with any bytes after it, or its end.
     found = re.findall(rb"\nopened ([^\n\0]+) indeed\n", b"".join(dumps.values()))
     opened = {os.path.realpath(os.fsdecode(path)) for path in found}
@@ -238,14 +240,14 @@ def test_only_the_environments_own_files_can_be_opened(dumps):
 
 
 @each
-def test_one_socket_and_nothing_else_is_open(dumps, where):
+def test_one_socket_and_nothing_else_is_open(dumps: Mapping[str, bytes], where: str) -> None:
     found = re.findall(rb"\nopen descriptor (\d+) of mode (\d)", dumps[where])
     kinds = {int(number): kind for number, kind in found}
     assert {number: kinds.pop(number) for number in (0, 1, 2)} == {0: b"2", 1: b"2", 2: b"2"}
     assert list(kinds.values()) == [b"1"]  # S_IFSOCK is 0o140000, S_IFCHR 0o020000
 
 
-def test_without_the_lock_it_finds_them(tmp_path):
+def test_without_the_lock_it_finds_them(tmp_path: Path) -> None:
     """The same probe, started as an ordinary program, sees every secret file."""
     script = tmp_path / "open_probe.py"
     dump = str(tmp_path / "dump")

@@ -85,7 +85,7 @@ def grade(interpreter: Interpreter, *sources: str) -> list[StageResult]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("guess", GUESSES.values(), ids=GUESSES)
-def test_looks_tell_nothing(interpreter, guess):
+def test_looks_tell_nothing(interpreter: Interpreter, guess: str) -> None:
     for _ in range(TRIES):  # chance may help once
         [result] = grade(interpreter, attack(guess))
         if result.score <= MOST:
@@ -97,7 +97,9 @@ SEEN = "return hashlib.md5(b''.join(sorted(c.co_code for c in code(m)))).hexdige
 
 
 @pytest.mark.slow
-def test_what_a_report_said_of_a_right_module_is_of_no_use_next_time(interpreter):
+def test_what_a_report_said_of_a_right_module_is_of_no_use_next_time(
+    interpreter: Interpreter,
+) -> None:
     def tells(known: set[str]) -> str:
         source = f"{PRELUDE}\ndef looks(m):\n    {SEEN}\n\ndef test_it({FIXTURE}):\n"
         return source + (
@@ -124,7 +126,7 @@ def test_it({FIXTURE}, request):
 
 
 @pytest.mark.slow
-def test_a_result_that_is_made_up_is_worth_nothing(interpreter):
+def test_a_result_that_is_made_up_is_worth_nothing(interpreter: Interpreter) -> None:
     made_up = [FORGED.replace("RESULT", each) for each in ("'caught'", "3")]
     right = STAGE.solution_file.read_text(encoding="utf-8")
     *verdicts, honest = grade(interpreter, *made_up, right)
@@ -132,7 +134,7 @@ def test_a_result_that_is_made_up_is_worth_nothing(interpreter):
     assert honest.score == honest.max_score
 
 
-def test_what_they_print_and_say_of_a_wrong_module_is_not_told(interpreter):
+def test_what_they_print_and_say_of_a_wrong_module_is_not_told(interpreter: Interpreter) -> None:
     source = f"def test_it({FIXTURE}):\n    m = {FIXTURE}(12, 3)\n    print('PRINTED')\n"
     source += "    x = m.w_q.weight.new_ones(1, 2, 12)\n"
     source += "    assert m(x, x, x)[1].dim() == 4, 'TOLD'\n"

@@ -171,7 +171,9 @@ class Author:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("checks_apart")
-def test_a_new_author_types_at_most_150_lines(tmp_path, monkeypatch, say):
+def test_a_new_author_types_at_most_150_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, say: Say
+) -> None:
     author = Author(say)
     monkeypatch.chdir(tmp_path)
     course = ("--course", "course", "--title", "Positions", "--library", "torch")

@@ -16,7 +16,7 @@ from grader.read.stubs import read_stub
 from tests.kit.classes.folder_class import NO_ERROR, RIGHT, class_of, gradebook, hand_in
 from tests.kit.support.files import edit, write_files
 from tests.kit.support.nbgrader import nbgrader
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, Say, Typed, copy_tiny
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
@@ -79,7 +79,9 @@ def mine(course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine"
 
 
-def test_a_renamed_stage_keeps_the_learners_work_and_progress(course, mine, grade):
+def test_a_renamed_stage_keeps_the_learners_work_and_progress(
+    course: Path, mine: Path, grade: Typed
+) -> None:
     rename(course)
     own = mine / "exercises" / "plot.py"
     own.write_text(f"from {OLD} import moving_average\n", encoding="utf-8")
@@ -103,7 +105,7 @@ def test_a_renamed_stage_keeps_the_learners_work_and_progress(course, mine, grad
     assert "All 3 files are up to date." in grade("update")  # and no news
 
 
-def test_without_an_update_the_old_files_are_still_graded(course, mine):
+def test_without_an_update_the_old_files_are_still_graded(course: Path, mine: Path) -> None:
     (mine / "exercises" / "smooth.py").write_text(
         (course / "solutions" / "smooth.py").read_text("utf-8"), encoding="utf-8"
     )
@@ -111,7 +113,7 @@ def test_without_an_update_the_old_files_are_still_graded(course, mine):
     assert main(["grade", NEW, "smooth"]) == 0
 
 
-def test_who_has_begun_both_files_loses_neither(course, mine, grade):
+def test_who_has_begun_both_files_loses_neither(course: Path, mine: Path, grade: Typed) -> None:
     rename(course)
     change(course, f'formerly = "{OLD}"\n', "")  # the author thinks of it a version later
     assert main(["update"]) == 0
@@ -132,7 +134,9 @@ def test_who_has_begun_both_files_loses_neither(course, mine, grade):
     assert not (mine / "exercises" / f"{OLD}.py").exists()
 
 
-def test_a_removed_stage_leaves_the_file_and_says_what_was_earned(course, mine, grade):
+def test_a_removed_stage_leaves_the_file_and_says_what_was_earned(
+    course: Path, mine: Path, grade: Typed
+) -> None:
     change(course, f'requires = ["{OLD}"]', "requires = []")
     remove(course, OLD)
     said = " ".join(grade("update").split())
@@ -156,7 +160,9 @@ def graded(course: Path, tmp_path: Path) -> tuple[list[str], Path, Path]:
     return words, submissions, out
 
 
-def test_a_renamed_stage_keeps_the_points_of_a_class(course, graded, say, grade):
+def test_a_renamed_stage_keeps_the_points_of_a_class(
+    course: Path, graded: tuple[list[str], Path, Path], say: Say, grade: Typed
+) -> None:
     words, submissions, out = graded
     before = gradebook(out)
     assert before["bob"][OLD] == "5"
@@ -180,7 +186,9 @@ def test_a_renamed_stage_keeps_the_points_of_a_class(course, graded, say, grade)
     assert "nothing new to grade" in grade(*words, str(submissions))
 
 
-def test_a_removed_stage_keeps_what_was_earned_and_says_so(course, graded, capsys, say, grade):
+def test_a_removed_stage_keeps_what_was_earned_and_says_so(
+    course: Path, graded: tuple[list[str], Path, Path], capsys: Capture, say: Say, grade: Typed
+) -> None:
     words, submissions, out = graded
     remove(course, "smooth")
     hand_in(submissions, cas=RIGHT)
@@ -213,7 +221,9 @@ def test_a_removed_stage_keeps_what_was_earned_and_says_so(course, graded, capsy
 
 
 @pytest.mark.slow
-def test_a_renamed_stage_keeps_its_cells_and_points_in_nbgrader(course, tmp_path, grade):
+def test_a_renamed_stage_keeps_its_cells_and_points_in_nbgrader(
+    course: Path, tmp_path: Path, grade: Typed
+) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     from tests.kit.classes.test_grading import scores as scores_of
 

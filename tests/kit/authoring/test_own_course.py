@@ -78,7 +78,7 @@ def names_attention(folder: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_what_the_author_and_the_channels_get(site, course, tmp_path):
+def test_what_the_author_and_the_channels_get(site: Path, course: Path, tmp_path: Path) -> None:
     assert names_attention(course) == []
     assert "10 / 10" in words(grade(site, course, "--submission", "solutions"))
     assert "average_sum" in grade(site, course, "preview", "moving_average")
@@ -93,7 +93,7 @@ def test_what_the_author_and_the_channels_get(site, course, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_class_of_ten_is_graded_with_it(site, course, tmp_path):
+def test_a_class_of_ten_is_graded_with_it(site: Path, course: Path, tmp_path: Path) -> None:
     root = tmp_path / "class"
     grade(site, course, "release", "nbgrader", "--course-dir", str(root))
     run(site, root, "nbgrader", "generate_assignment", NAME)

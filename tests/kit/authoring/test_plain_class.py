@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.support.files import edit, write_files
-from tests.kit.support.tiny import Typed
+from tests.kit.support.tiny import Say, Typed
 
 SOLUTION = '''"""A counter."""
 
@@ -111,7 +111,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Typed) -> Path
     return root
 
 
-def test_it_is_proven_and_its_mistakes_are_named(stage, say, tmp_path):
+def test_it_is_proven_and_its_mistakes_are_named(stage: Path, say: Say, tmp_path: Path) -> None:
     code, shown, _ = say("verify")
     assert code == 0, shown
     wrong = SOLUTION.replace("count >= least", "least < count")
@@ -130,7 +130,7 @@ def test_it_is_proven_and_its_mistakes_are_named(stage, say, tmp_path):
     assert done.stdout == "[]\n"
 
 
-def test_constant_methods_are_tried(stage, say):
+def test_constant_methods_are_tried(stage: Path, say: Say) -> None:
     checks = stage / "tests" / "checks" / "test_counter.py"
     edit(checks, 'expect_equal(counter.most(2), ["b"], "the words")', "counter.most(2)")
     code, shown, _ = say("verify")
@@ -146,6 +146,8 @@ def test_constant_methods_are_tried(stage, say):
         ("class Counter:\n    def __init__(self, words): pass", "'Counter' object is not callable"),
     ],
 )
-def test_what_makes_no_such_object_is_told(stage, say, tmp_path, answer, said):
+def test_what_makes_no_such_object_is_told(
+    stage: Path, say: Say, tmp_path: Path, answer: str, said: str
+) -> None:
     write_files(tmp_path / "mine", {"counter.py": answer})
     assert said in " ".join(say("counter", "--submission", str(tmp_path / "mine"))[1].split())

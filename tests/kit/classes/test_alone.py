@@ -21,7 +21,9 @@ with alone(Path(sys.argv[1])):
 """
 
 
-def test_the_second_is_told_who_is_at_work_until_the_first_ends_however_it_ends(tmp_path):
+def test_the_second_is_told_who_is_at_work_until_the_first_ends_however_it_ends(
+    tmp_path: Path,
+) -> None:
     words = [sys.executable, "-c", HOLDS, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None and first.stdout.readline() == "at work\n"
@@ -36,7 +38,7 @@ def test_the_second_is_told_who_is_at_work_until_the_first_ends_however_it_ends(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_process_that_lives_on_keeps_nobody_out(tmp_path):
+def test_a_forked_process_that_lives_on_keeps_nobody_out(tmp_path: Path) -> None:
     reads, writes = os.pipe()
     with alone(tmp_path):
         child = os.fork()
@@ -48,17 +50,17 @@ def test_a_forked_process_that_lives_on_keeps_nobody_out(tmp_path):
     os.waitpid(child, 0)
 
 
-def test_a_damaged_lock_is_named(tmp_path):
+def test_a_damaged_lock_is_named(tmp_path: Path) -> None:
     (tmp_path / ".at-work.sqlite").write_bytes(b"no database" * 100)
     with pytest.raises(KitError, match="delete this file"), alone(tmp_path):
         pass
 
 
-def test_a_file_that_is_closed_to_us_need_not_be_deleted(monkeypatch):
+def test_a_file_that_is_closed_to_us_need_not_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert str(unusable(Path("out"), OSError("no"), ": delete it")).startswith("out: no: make the ")
 
 
-def test_a_full_disk_damages_no_file():
+def test_a_full_disk_damages_no_file() -> None:
     full = unusable(Path("out"), OSError("database or disk is full"), ": delete it")
     assert str(full).endswith("disk is full: free some space and rerun the command")

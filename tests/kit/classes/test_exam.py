@@ -16,7 +16,7 @@ from grader.types.course import Course
 from grader.types.report import Report, from_json, to_json
 from tests.kit.classes.folder_class import class_of, results_of
 from tests.kit.support.files import write_files
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 pytestmark = pytest.mark.usefixtures("checks_apart")
 
@@ -43,7 +43,9 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
     return copy_tiny(tmp_path / "whole", {"[limits]": EXAM, 'slug = "moving_average"': visible})
 
 
-def test_a_students_copy_tells_what_is_wrong_and_no_more(course, tmp_path, monkeypatch, capsys):
+def test_a_students_copy_tells_what_is_wrong_and_no_more(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     zipfile.ZipFile(io.BytesIO(zipped(student_files(course), "copy"))).extractall(tmp_path)
     monkeypatch.chdir(tmp_path / "copy")
     assert main(["grade", "moving_average"]) == 1
@@ -61,7 +63,9 @@ def test_a_students_copy_tells_what_is_wrong_and_no_more(course, tmp_path, monke
     assert HINT not in capsys.readouterr().err
 
 
-def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(course, tmp_path, grade):
+def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(
+    course: Course, tmp_path: Path, grade: Typed
+) -> None:
     write_files(tmp_path / "class" / "ann", {"moving_average.py": ADDS_UP})
     out = tmp_path / "out"
     words = class_of(course.root, out)
@@ -79,8 +83,8 @@ def test_the_instructor_sees_why_and_students_get_no_more_by_any_channel(course,
 
 
 def test_a_page_tells_no_reason_of_a_stage_that_became_an_exam_after_it_was_graded(
-    course, tmp_path, grade
-):
+    course: Course, tmp_path: Path, grade: Typed
+) -> None:
     write_files(tmp_path / "class" / "ann", {"moving_average.py": ADDS_UP})
     words = class_of(course.root, tmp_path / "out")
     settings = course.root / "course.toml"

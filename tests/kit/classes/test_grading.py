@@ -30,7 +30,7 @@ from grader.types.errors import KitError
 from tests.kit.support.checkout import ROOT, TINY
 from tests.kit.support.files import edit, write_files
 from tests.kit.support.nbgrader import nbgrader
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed")
 
@@ -99,7 +99,7 @@ def scores(root: Path) -> dict[str, float | None]:
 STUDENTS = ("ann", "bob", "cas", "dan", "eve")
 
 
-def test_who_is_graded_again_is_graded_with_the_same_seed(root, capsys):
+def test_who_is_graded_again_is_graded_with_the_same_seed(root: Path, capsys: Capture) -> None:
     hand_in(root, "ann", "bob")
     seeds = []
     for more in (
@@ -116,7 +116,7 @@ def test_who_is_graded_again_is_graded_with_the_same_seed(root, capsys):
 
 
 @pytest.mark.parametrize("lanes", [1, 3])
-def test_everybody_is_graded_once(root, lanes):
+def test_everybody_is_graded_once(root: Path, lanes: int) -> None:
     hand_in(root, *STUDENTS)
     results = graded(root, lanes=lanes)
     assert {student: one.points for student, one in results.items()} == dict.fromkeys(
@@ -136,7 +136,7 @@ def test_everybody_is_graded_once(root, lanes):
     assert set(sql(root, "SELECT manual_comment FROM comment")) == {("Well done",)}
 
 
-def test_who_links_to_a_neighbours_folder_gets_nothing_and_the_reason(root):
+def test_who_links_to_a_neighbours_folder_gets_nothing_and_the_reason(root: Path) -> None:
     hand_in(root, "ann")
     (ann := root / "submitted" / "ann" / NAME).joinpath("submission_secret.txt").write_text("hers")
     (root / "submitted" / "bob").mkdir()
@@ -158,7 +158,7 @@ def test_who_links_to_a_neighbours_folder_gets_nothing_and_the_reason(root):
         assert "is a link" in (folder / f"{NAME}.ipynb").read_text("utf-8")
 
 
-def test_what_was_handed_in_again_is_graded_again_even_by_a_clock_set_back(root):
+def test_what_was_handed_in_again_is_graded_again_even_by_a_clock_set_back(root: Path) -> None:
     hand_in(root, "ann", "bob")
     graded(root)
     stamp = root / "submitted" / "bob" / NAME / "timestamp.txt"
@@ -183,7 +183,9 @@ def dies(times: int, counter: Path) -> Callable[..., tuple[Submitted, object]]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no fork on this system")
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_process_that_is_killed_costs_nobody_points(root, tmp_path, monkeypatch, times):
+def test_a_process_that_is_killed_costs_nobody_points(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
     hand_in(root, *STUDENTS)
     counter = tmp_path / "deaths"
     counter.write_text("")
@@ -194,7 +196,7 @@ def test_a_process_that_is_killed_costs_nobody_points(root, tmp_path, monkeypatc
     assert scores(root) == due
 
 
-def test_where_nothing_can_pass_nobody_is_graded(root, tmp_path):
+def test_where_nothing_can_pass_nobody_is_graded(root: Path, tmp_path: Path) -> None:
     hand_in(root, "ann")
     course = copy_tiny(tmp_path / "course")
     solution = course.stage("moving_average").solution_file
@@ -210,14 +212,14 @@ def test_where_nothing_can_pass_nobody_is_graded(root, tmp_path):
 
 
 @pytest.mark.parametrize("lanes", [1, 2])
-def test_a_folder_that_cannot_be_written_is_named(root, lanes):
+def test_a_folder_that_cannot_be_written_is_named(root: Path, lanes: int) -> None:
     hand_in(root, "ann", "bob")
     (make_memory_folder(root) / "autograded").write_text("in the way")
     with pytest.raises(KitError, match=r"autograded.*: cannot be written: "):
         graded(root, lanes=lanes)
 
 
-def test_interrupted_it_writes_what_there_is(root):
+def test_interrupted_it_writes_what_there_is(root: Path) -> None:
     hand_in(root, *STUDENTS)
     work = NbgraderClass(root, NAME, TINY)
     seen: list[str] = []
@@ -239,7 +241,7 @@ def test_interrupted_it_writes_what_there_is(root):
     assert set(graded(root)) == set(STUDENTS) - set(seen)
 
 
-def test_points_that_have_changed_are_refused(root):
+def test_points_that_have_changed_are_refused(root: Path) -> None:
     hand_in(root, "ann")
     stages = tuple(replace(stage, points=stage.points + 1) for stage in TINY.stages)
     course = replace(TINY, stages=stages)
@@ -247,7 +249,7 @@ def test_points_that_have_changed_are_refused(root):
         graded(root, course)
 
 
-def test_late_costs_what_the_configuration_says(root):
+def test_late_costs_what_the_configuration_says(root: Path) -> None:
     hand_in(root, "ann", "bob")
     (root / "submitted" / "bob" / NAME / "timestamp.txt").write_text("2026-01-04 10:00:00 UTC")
     sql(root, "UPDATE assignment SET duedate = '2026-01-05 00:00:00.000000'")
@@ -258,7 +260,7 @@ def test_late_costs_what_the_configuration_says(root):
 
 
 @pytest.mark.parametrize("stamp", ["", "yesterday", "2026-01-05 10:00:00 UTC" + " " * 300])
-def test_a_submission_that_does_not_tell_when_it_came_is_named(root, stamp):
+def test_a_submission_that_does_not_tell_when_it_came_is_named(root: Path, stamp: str) -> None:
     """A student can write what nbgrader's exchange takes for the time."""
     hand_in(root, "ann", "bob")
     (root / "submitted" / "ann" / NAME / "timestamp.txt").write_text(stamp)
@@ -287,7 +289,7 @@ TERMS = replace(
 )
 
 
-def test_the_late_rule_of_the_course_counts_with_its_deadline_or_the_gradebooks(root):
+def test_the_late_rule_of_the_course_counts_with_its_deadline_or_the_gradebooks(root: Path) -> None:
     hand_in(root, "ann", "bob", "cas")
     (root / "submitted" / "bob" / NAME / "timestamp.txt").write_text("2026-01-04 10:00:01 UTC")
     course = replace(TINY, assignments=(TERMS,))
@@ -302,7 +304,7 @@ def test_the_late_rule_of_the_course_counts_with_its_deadline_or_the_gradebooks(
 
 
 @pytest.mark.slow
-def test_nbgraders_own_commands_take_the_same_late_rule(tmp_path):
+def test_nbgraders_own_commands_take_the_same_late_rule(tmp_path: Path) -> None:
     course, root = tmp_path / "course", tmp_path / "class"
     copy_tiny(course)
     stages = [stage.slug for stage in TINY.assignments[0].stages]
@@ -328,7 +330,7 @@ extensions = {{ cas = 2026-01-12T10:00:00Z }}
         assert penalties(root) == {"bob": POINTS * 0.5, "cas": None}
 
 
-def test_who_came_near_the_limit_is_told(root):
+def test_who_came_near_the_limit_is_told(root: Path) -> None:
     hand_in(root, "ann", "bob")
     file = root / "submitted" / "bob" / NAME / f"{NAME}.ipynb"
     notebook = json.loads(file.read_text("utf-8"))
@@ -343,7 +345,7 @@ def test_who_came_near_the_limit_is_told(root):
     assert "of the 4 seconds that one" in used and "Some checks may not have run." in more
 
 
-def test_the_command_says_what_was_odd(root, grade):
+def test_the_command_says_what_was_odd(root: Path, grade: Typed) -> None:
     hand_in(root, "ann", "bob")
     folder = root / "submitted" / "bob" / NAME
     (folder / f"{NAME}.ipynb").rename(folder / "mine.ipynb")
@@ -355,7 +357,9 @@ def test_the_command_says_what_was_odd(root, grade):
     assert "Nothing new to grade" in grade(*words)
 
 
-def test_the_command_uses_the_course_that_the_class_was_made_from(root, grade, capsys):
+def test_the_command_uses_the_course_that_the_class_was_made_from(
+    root: Path, grade: Typed, capsys: Capture
+) -> None:
     hand_in(root, "ann")
     words = ["class", "--nbgrader", str(root), NAME]
     assert "1 submission graded" in grade(*words)
@@ -367,7 +371,9 @@ def test_the_command_uses_the_course_that_the_class_was_made_from(root, grade, c
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are text")
-def test_what_is_not_where_nbgrader_looks_keeps_nobody_from_being_graded(root, capsys):
+def test_what_is_not_where_nbgrader_looks_keeps_nobody_from_being_graded(
+    root: Path, capsys: Capture
+) -> None:
     hand_in(root, "ann", os.fsdecode(b"b\xffb"), "c\nd", ".eve")
     for name in ("dan.ipynb", "dan/mine.ipynb", "notes/a.txt", ".DS_Store"):
         (root / "submitted" / name).parent.mkdir(exist_ok=True)
@@ -384,7 +390,9 @@ def test_what_is_not_where_nbgrader_looks_keeps_nobody_from_being_graded(root, c
     assert scores(root) == {"ann": POINTS}
 
 
-def test_nothing_is_graded_where_the_lock_is_incomplete(root, monkeypatch, refused):
+def test_nothing_is_graded_where_the_lock_is_incomplete(
+    root: Path, monkeypatch: pytest.MonkeyPatch, refused: Typed
+) -> None:
     monkeypatch.setattr("grader.run.workers.Interpreter.missing_layers", ("landlock",))
     hand_in(root, "ann")
     words = ["class", "--course", str(TINY.root), "--nbgrader", str(root), NAME]
@@ -398,7 +406,7 @@ def test_nothing_is_graded_where_the_lock_is_incomplete(root, monkeypatch, refus
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a layer to be taken away")
-def test_nbgrader_itself_grades_nothing_where_the_lock_is_incomplete(root):
+def test_nbgrader_itself_grades_nothing_where_the_lock_is_incomplete(root: Path) -> None:
     hand_in(root, "ann")
     without = [sys.executable, str(ROOT / "tests/kit/support/without.py"), "landlock"]
     command = [*without, str(Path(sys.executable).parent / "nbgrader"), "autograde", NAME]

@@ -38,11 +38,11 @@ def after(seconds: float, **more: object) -> tuple[float, str] | None:
         (1000 * 86_400, (0.25, "late by 1000 days")),
     ],
 )
-def test_grace_days_begun_and_cap(seconds, expected):
+def test_grace_days_begun_and_cap(seconds: float, expected: object) -> None:
     assert after(seconds) == expected
 
 
-def test_a_day_has_24_hours_when_the_clocks_change():
+def test_a_day_has_24_hours_when_the_clocks_change() -> None:
     # From the 24th, 23:59, to the 25th, 23:59, in Berlin, there are 25 hours.
     same_clock = datetime(2026, 10, 25, 23, 59, tzinfo=BERLIN)
     found = lateness(Assignment("a", (), due=DUE, late=RULE), ["ada"], same_clock)
@@ -56,7 +56,7 @@ def test_a_day_has_24_hours_when_the_clocks_change():
     assert found is not None and (found.seconds, found.share) == (900, 1)
 
 
-def test_an_extension_is_for_its_student_alone():
+def test_an_extension_is_for_its_student_alone() -> None:
     later = {"Ada": DUE + timedelta(days=2)}
     assert after(86_401, extensions=later) is None
     assert after(2 * 86_400 + 601, extensions=later) == (0.1, "late by 10 minutes 1 second")
@@ -64,7 +64,7 @@ def test_an_extension_is_for_its_student_alone():
     assert after(86_401, extensions={**later, "ADA": DUE + timedelta(hours=1)}) is None
 
 
-def test_the_deadline_of_another_program_counts_instead_and_an_extension_if_it_is_later():
+def test_the_deadline_of_another_program_counts_instead_and_an_extension_if_it_is_later() -> None:
     own = Assignment("a", (), due=DUE, extensions={"ada": DUE + timedelta(days=2)}, late=RULE)
     when = DUE + timedelta(days=1)
     assert lateness(own, ["bob"], when, DUE + timedelta(days=1)) is None
@@ -72,12 +72,12 @@ def test_the_deadline_of_another_program_counts_instead_and_an_extension_if_it_i
     assert lateness(own, ["bob"], when, DUE - timedelta(days=5)) is not None
 
 
-def test_nobody_is_late_by_an_unknown_time_or_deadline():
+def test_nobody_is_late_by_an_unknown_time_or_deadline() -> None:
     assert lateness(Assignment("a", (), due=DUE, late=RULE), ["ada"], None) is None
     assert lateness(Assignment("a", (), late=RULE), ["ada"], DUE) is None
 
 
-def test_what_it_says_and_costs():
+def test_what_it_says_and_costs() -> None:
     assignment = Assignment("a", (), due=DUE, late=LateRule(per_day=1 / 3))
     found = lateness(assignment, ["ada"], DUE + timedelta(hours=1, minutes=2, seconds=3))
     assert found.words == "late by 1 hour 2 minutes, which costs 33.33% of its points"

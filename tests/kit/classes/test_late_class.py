@@ -18,7 +18,7 @@ from tests.kit.classes.folder_class import (
     rows,
 )
 from tests.kit.support.files import edit
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 TERMS = """timezone = "Europe/Berlin"
 [[assignments]]
@@ -41,7 +41,9 @@ def course(tmp_path: Path) -> Path:
     return copy_tiny(tmp_path / "course", {"[limits]": f"{TERMS}[limits]"}).root
 
 
-def test_the_late_rule_takes_points_off_and_the_verdict_stays(course, tmp_path, grade):
+def test_the_late_rule_takes_points_off_and_the_verdict_stays(
+    course: Path, tmp_path: Path, grade: Typed
+) -> None:
     submissions, out, table = (tmp_path / name for name in ("class", "out", "times.csv"))
     right = dict.fromkeys(("ann", "bob", "dan", "eve"), RIGHT)
     hand_in(submissions, **right, cas=NO_ERROR)
@@ -82,8 +84,8 @@ def test_the_late_rule_takes_points_off_and_the_verdict_stays(course, tmp_path, 
 
 
 def test_a_new_time_of_submission_grades_nothing_even_after_a_change_of_the_course(
-    course, tmp_path, grade
-):
+    course: Path, tmp_path: Path, grade: Typed
+) -> None:
     submissions, out, table = (tmp_path / name for name in ("class", "out", "times.csv"))
     hand_in(submissions, ann=RIGHT, cas=NO_ERROR)
     words = [*class_of(course, out), str(submissions)]
@@ -107,7 +109,7 @@ def test_a_new_time_of_submission_grades_nothing_even_after_a_change_of_the_cour
     assert "Changed: the time of submission is 2026-10-25 23:58:00 CET." in told
 
 
-def test_two_assignments_do_not_share_results(course, tmp_path, refused):
+def test_two_assignments_do_not_share_results(course: Path, tmp_path: Path, refused: Typed) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
     hand_in(submissions, ann=RIGHT)
     toml = course / "course.toml"
@@ -127,8 +129,8 @@ def test_two_assignments_do_not_share_results(course, tmp_path, refused):
 
 
 def test_results_are_answered_for_by_the_course_that_graded_them(
-    course, tmp_path, monkeypatch, capsys
-):
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     out = tmp_path / "out"
     hand_in(tmp_path / "class", ann=ONE_TOO_FEW)
     assert grade_class(course, out, tmp_path / "class") == 0
@@ -146,7 +148,9 @@ def test_results_are_answered_for_by_the_course_that_graded_them(
     assert f"is no longer in {course}: name it with --course" in capsys.readouterr().err
 
 
-def test_an_installed_course_is_found_by_its_name(course, tmp_path, monkeypatch, capsys):
+def test_an_installed_course_is_found_by_its_name(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     out, newer = tmp_path / "out", copy_tiny(tmp_path / "newer")
     monkeypatch.setattr("grader.classes.folder.settings.is_installed", lambda _: True)
     hand_in(tmp_path / "class", ann=ONE_TOO_FEW)
@@ -158,7 +162,9 @@ def test_an_installed_course_is_found_by_its_name(course, tmp_path, monkeypatch,
     assert f"the course in {newer.root} has graded" in capsys.readouterr().err
 
 
-def test_a_report_compares_with_an_assignment_before(course, tmp_path, capsys):
+def test_a_report_compares_with_an_assignment_before(
+    course: Path, tmp_path: Path, capsys: Capture
+) -> None:
     before, out = tmp_path / "before", tmp_path / "out"
     hand_in(tmp_path / "week-1", ann=ONE_TOO_FEW, bob=RIGHT, cas=ONE_TOO_FEW)
     hand_in(tmp_path / "week-2", ann=RIGHT, bob=ONE_TOO_FEW, cas=ONE_TOO_FEW)

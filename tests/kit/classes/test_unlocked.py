@@ -15,7 +15,7 @@ from grader.types.report import UNLOCKED
 from tests.kit.classes.folder_class import RIGHT, class_of, gradebook, hand_in, results_of
 from tests.kit.support.checkout import ROOT, TINY, run_python
 from tests.kit.support.ordinary import container
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Say, Typed, copy_tiny
 
 has_both = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"),
@@ -39,7 +39,9 @@ def grade(layer: str, *words: str) -> subprocess.CompletedProcess[str]:
         ("seccomp", "Grade on a Linux machine, real or virtual"),
     ],
 )
-def test_a_class_is_refused_where_a_layer_is_missing(tmp_path, layer, way_out):
+def test_a_class_is_refused_where_a_layer_is_missing(
+    tmp_path: Path, layer: str, way_out: str
+) -> None:
     hand_in(tmp_path / "class", ann=RIGHT)
     done = grade(layer, str(tmp_path / "class"), "--out", str(tmp_path / "out"))
     assert done.returncode == 2
@@ -52,7 +54,7 @@ def test_a_class_is_refused_where_a_layer_is_missing(tmp_path, layer, way_out):
 
 @has_both
 @pytest.mark.parametrize("layer", ["landlock", "seccomp"])
-def test_every_report_of_an_unlocked_class_says_so(tmp_path, layer):
+def test_every_report_of_an_unlocked_class_says_so(tmp_path: Path, layer: str) -> None:
     hand_in(tmp_path / "class", ann=RIGHT)
     out = tmp_path / "out"
     words = [str(tmp_path / "class"), "--out", str(out), "--unlocked", "--junit"]
@@ -73,7 +75,9 @@ def incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("incomplete")
-def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(tmp_path, say, grade):
+def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(
+    tmp_path: Path, say: Say, grade: Typed
+) -> None:
     hand_in(tmp_path / "class", ann=RIGHT)
     results = class_of(TINY.root, tmp_path / "out")
     assert main([*results, str(tmp_path / "class"), "--unlocked"]) == 0
@@ -83,7 +87,7 @@ def test_a_verdict_is_not_come_to_again_where_a_layer_is_missing(tmp_path, say, 
 
 
 @pytest.mark.slow
-def test_the_recipe_for_bubblewrap_works(tmp_path):
+def test_the_recipe_for_bubblewrap_works(tmp_path: Path) -> None:
     """It is typed in the folder of a course, as in docs/instructors.md; the lock is complete."""
     container()
     course = copy_tiny(tmp_path / "course").root

@@ -1,5 +1,7 @@
 """Sizes that do not fit get names that hold in every call that ends there, and only such."""
 
+from collections.abc import Callable
+
 import pytest
 
 from grader.diagnosis.sizes import sizes_that_do_not_fit
@@ -38,12 +40,14 @@ def told(*cases: CaseFact) -> dict[str, str]:
         ),
     ],
 )
-def test_two_sizes_get_their_names(message, numbers, names):
+def test_two_sizes_get_their_names(
+    message: str, numbers: Callable[[dict[str, int]], tuple[int, int]], names: str
+) -> None:
     cases = [raised(message.format(*numbers(s)), CALL.format(**s)) for s in (ONE, OTHER)]
     assert told(*cases) == {"one": names}
 
 
-def test_a_size_that_is_a_names_by_chance_gets_none():
+def test_a_size_that_is_a_names_by_chance_gets_none() -> None:
     first = raised(MEETING.format(5, 7), CALL.format(**ONE))
     assert told(first) == {}, "one call proves nothing"
     assert told(first, raised(MEETING.format(8, 9), CALL.format(**OTHER))) == {}
@@ -52,7 +56,7 @@ def test_a_size_that_is_a_names_by_chance_gets_none():
     assert told(*twice, raised(MEETING.format(6, 20), CALL.format(**alike))) == {}, "Tq or Tk"
 
 
-def test_a_check_is_told_what_ends_its_first_failing_case():
+def test_a_check_is_told_what_ends_its_first_failing_case() -> None:
     cases = [raised(MEETING.format(s["Tk"], s["Tq"]), CALL.format(**s)) for s in (ONE, OTHER)]
     unnamed = raised(MEETING.format(3, 2), "Mha(4, 2)([2 x 2 x 4], [2 x 3 x 4])", "two")
     elsewhere = raised(MEETING.format(7, 5), CALL.format(**ONE), "two", "line 9")

@@ -49,14 +49,18 @@ class Clock:
         pytest.param(30, 25, 12, id="four times the limit is the end"),
     ],
 )
-def test_the_time_that_a_worker_waits_is_added(monkeypatch, passed, waited, due):
+def test_the_time_that_a_worker_waits_is_added(
+    monkeypatch: pytest.MonkeyPatch, passed: float, waited: float, due: float
+) -> None:
     clock = Clock(monkeypatch)
     moment = clock.due()
     clock.set(passed, waited)
     assert moment() == 100 + due
 
 
-def test_no_answer_is_waited_for_longer_than_the_submission_has_time(monkeypatch):
+def test_no_answer_is_waited_for_longer_than_the_submission_has_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = Clock(monkeypatch)
     short, long = clock.due(most=2), clock.due(most=4)
     assert (short(), long()) == (102, 103)
@@ -64,7 +68,7 @@ def test_no_answer_is_waited_for_longer_than_the_submission_has_time(monkeypatch
     assert (short(), long()) == (102, 104)
 
 
-def test_what_a_worker_waited_costs_its_stage_nothing(monkeypatch):
+def test_what_a_worker_waited_costs_its_stage_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     due = clock.due()
     clock.set(2.5, 1.5)
@@ -75,7 +79,7 @@ def test_what_a_worker_waited_costs_its_stage_nothing(monkeypatch):
     assert due.used == 1
 
 
-def test_after_each_time_out_the_next_answer_is_waited_for_half_as_long():
+def test_after_each_time_out_the_next_answer_is_waited_for_half_as_long() -> None:
     patience = Patience(3)
     said = [str(patience.end("No answer")).partition(":")[0] for _ in range(4)]
     assert said == [
@@ -86,7 +90,7 @@ def test_after_each_time_out_the_next_answer_is_waited_for_half_as_long():
     ]
 
 
-def test_a_stage_has_one_allowance_for_all_its_calls():
+def test_a_stage_has_one_allowance_for_all_its_calls() -> None:
     allowance = Allowance(replace(Limits(), stage_seconds=5), Budget())
     allowance.spend(4)
     allowance.expect_some()
@@ -124,12 +128,14 @@ def answered(interpreter: Interpreter, seconds: float) -> float:
         under_check.close()
 
 
-def test_a_call_that_sleeps_is_ended_at_its_limit(interpreter):
+def test_a_call_that_sleeps_is_ended_at_its_limit(interpreter: Interpreter) -> None:
     with pytest.raises(Timeout, match=f"No answer in {LIMIT} seconds"):
         answered(interpreter, 60)
 
 
-def test_a_slow_answer_on_a_busy_machine_is_waited_for(interpreter, monkeypatch):
+def test_a_slow_answer_on_a_busy_machine_is_waited_for(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The machine gives the worker no time at all: all that passes is spent on waiting."""
     monkeypatch.setattr(Worker, "waited_seconds", lambda self: time.monotonic())
     assert answered(interpreter, 2 * LIMIT) >= 2 * LIMIT
@@ -140,7 +146,7 @@ def test_a_slow_answer_on_a_busy_machine_is_waited_for(interpreter, monkeypatch)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says so")
-def test_the_kernel_says_how_long_a_process_has_waited(interpreter):
+def test_the_kernel_says_how_long_a_process_has_waited(interpreter: Interpreter) -> None:
     worker = interpreter.start()
     me = Worker(worker.channel, os.getpid(), "", interpreter)
     worker.end()

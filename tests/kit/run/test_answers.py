@@ -28,7 +28,7 @@ def blocks_without_end() -> None:
 
 
 @timers
-def test_a_block_is_stopped_though_others_in_it_come_to_an_end():
+def test_a_block_is_stopped_though_others_in_it_come_to_an_end() -> None:
     began = time.process_time()
     with pytest.raises(Stopped, match=r"in 0\.05 s"):
         blocks_without_end()
@@ -36,7 +36,7 @@ def test_a_block_is_stopped_though_others_in_it_come_to_an_end():
 
 
 @timers
-def test_what_ends_in_time_leaves_nothing_behind():
+def test_what_ends_in_time_leaves_nothing_behind() -> None:
     with stopped_after(60), stopped_after(50):
         pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
@@ -46,7 +46,7 @@ def said_of_missing(**reply: Any) -> str:
     return missing_name("fold", reply, STAGE, Submission("n", {}, cells=("",)))
 
 
-def test_a_cell_is_to_blame_only_for_what_it_defines():
+def test_a_cell_is_to_blame_only_for_what_it_defines() -> None:
     mount = {"type": "ModuleNotFoundError", "message": "no google", "source": "import google"}
     typo = {"type": "SyntaxError", "message": "invalid syntax", "source": "def fold(x:\n"}
     assert said_of_missing(cells=[mount, typo]).startswith(
@@ -67,7 +67,7 @@ def test_a_cell_is_to_blame_only_for_what_it_defines():
     assert said_of_missing(cells=[]).endswith("define fold: nothing is in it; did you save it?")
 
 
-def test_of_a_cell_that_fails_twice_the_first_error_is_told():
+def test_of_a_cell_that_fails_twice_the_first_error_is_told() -> None:
     frames = [{"file": "code cell 2", "line": 1}]
     older = {"type": "TypeError", "source": "fold = 1 + ''", "frames": [{"file": "code cell 1"}]}
     source = "import wings\nfold = wings.fold"
@@ -85,7 +85,7 @@ def test_of_a_cell_that_fails_twice_the_first_error_is_told():
         ("# def fold\nfolds = 3", "The notebook does not define fold: define it as the stub does"),
     ],
 )
-def test_a_definition_out_of_reach_is_named(cell, why):
+def test_a_definition_out_of_reach_is_named(cell: str, why: str) -> None:
     said = missing_name("fold", {}, STAGE, Submission("n", {}, cells=("x = 1", cell)))
     assert why in said and said.count("define fold") == 1
     file = Submission("n", {"fold.py": cell.encode()})
@@ -93,7 +93,7 @@ def test_a_definition_out_of_reach_is_named(cell, why):
 
 
 @pytest.mark.parametrize("line", ["fold = fold(1)", "    x, fold = 1, 2", "fold=3"])
-def test_the_line_that_sets_the_name_is_shown(line):
+def test_the_line_that_sets_the_name_is_shown(line: str) -> None:
     cells = ("def fold(x): ...", f"fold == 1\n{line}", "folds = 1")
     said = missing_name("fold", {"others": ["fold"]}, STAGE, Submission("n", {}, cells=cells))
     assert said == (
@@ -103,7 +103,7 @@ def test_the_line_that_sets_the_name_is_shown(line):
     assert is_unloaded(said)
 
 
-def test_without_a_similar_name_the_definitions_of_the_file_are_listed():
+def test_without_a_similar_name_the_definitions_of_the_file_are_listed() -> None:
     file = Submission("n", {"fold.py": b"class Wing: ...\ndef turn(x): ..."})
     said = missing_name("fold", {}, STAGE, file)
     assert said == "fold.py does not define fold; it defines Wing and turn"
@@ -111,7 +111,7 @@ def test_without_a_similar_name_the_definitions_of_the_file_are_listed():
     assert said == "fold.py does not define fold: nothing is in it; did you save it?"
 
 
-def test_a_module_that_is_nearly_called_like_a_file_of_the_submission_is_that_file():
+def test_a_module_that_is_nearly_called_like_a_file_of_the_submission_is_that_file() -> None:
     error = {"type": "ModuleNotFoundError", "message": "No module named 'wing'"}
     files = Submission("n", {"fold.py": b"from wing import x", "wings.py": b"x = 1"})
     said = str(import_error(error, STAGE, files))
@@ -120,13 +120,13 @@ def test_a_module_that_is_nearly_called_like_a_file_of_the_submission_is_that_fi
     assert said.endswith("correct its name, or write your code without it.")
 
 
-def test_a_definition_in_another_file_is_named():
+def test_a_definition_in_another_file_is_named() -> None:
     files = {"fold.py": b"x = 1", "a.txt": b"def fold(): ...", "wings.py": b"def fold(): ..."}
     said = missing_name("fold", {}, STAGE, Submission("n", files))
     assert said == "fold.py does not define fold: it is in wings.py; move it to fold.py"
 
 
-def test_of_a_missing_file_the_one_that_has_its_code_is_named():
+def test_of_a_missing_file_the_one_that_has_its_code_is_named() -> None:
     file = Submission("n", {"all.py": b"x = 1\ndef fold(): ..."})
     stage = replace(
         STAGE, entry_points=(EntryPoint("wing", ("any",)), EntryPoint("fold", ("any",)))
@@ -136,12 +136,12 @@ def test_of_a_missing_file_the_one_that_has_its_code_is_named():
     assert str(raised.value) == "There is no file fold.py: fold is in all.py; move it to fold.py"
 
 
-def test_a_notebook_that_cannot_be_imported_is_called_one():
+def test_a_notebook_that_cannot_be_imported_is_called_one() -> None:
     said = str(import_error({"type": "MemoryError"}, STAGE, Submission("n", {}, cells=("",))))
     assert said == "The notebook cannot be imported. MemoryError"
 
 
-def test_a_file_that_cannot_be_imported_because_of_another_names_that():
+def test_a_file_that_cannot_be_imported_because_of_another_names_that() -> None:
     files = {"fold.py": b"import wings", "wings.py": b"def ("}
     frames = [{"file": "fold.py", "line": 1}, {"file": "wings.py", "line": 1}]
     said = str(
@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_imported_because_of_another_names_that():
     assert said.startswith("fold.py cannot be imported. ")
 
 
-def test_a_file_that_only_jupyter_would_run_is_pointed_out():
+def test_a_file_that_only_jupyter_would_run_is_pointed_out() -> None:
     said = missing_name("fold", {}, STAGE, Submission("n", {}, cells=("x = 1", "%run fold.py")))
     assert said == (
         "The notebook does not define fold: %run has no file to run here; put the file's code into "

@@ -12,7 +12,7 @@ from grader.types.errors import KitError
 from tests.kit.support.checkout import COURSE, TINY
 
 
-def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch):
+def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """There may be none, or one that the lock or the driver keeps from it: here there is none."""
     monkeypatch.setattr("grader.run.device._may_use_gpu", lambda course, wanted: True)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -32,7 +32,9 @@ def test_a_gpu_that_locked_code_cannot_use_is_left_alone(monkeypatch):
         pass
 
 
-def test_a_ctrl_c_during_an_import_is_not_lost_and_breaks_no_import(monkeypatch):
+def test_a_ctrl_c_during_an_import_is_not_lost_and_breaks_no_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     imported = []
     real = importlib.import_module
 

@@ -223,12 +223,12 @@ def message_of(code: str) -> str:
         ("X.permute(0, 2, 1)", "has 4 axes, and permute was given 3"),
     ],
 )
-def test_an_exception_of_torchs_in_plain_words(code, words):
+def test_an_exception_of_torchs_in_plain_words(code: str, words: str) -> None:
     message = message_of(code)
     assert re.search(words, plain_words(message)), message
 
 
-def test_a_module_that_lacks_what_is_imported_from_it(monkeypatch):
+def test_a_module_that_lacks_what_is_imported_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "submission", ModuleType("submission"))  # of a single file
     said = plain_words(message_of("from submission import split"))
     assert "does not define split: define it there, or submit" in said
@@ -267,7 +267,7 @@ def test_a_module_that_lacks_what_is_imported_from_it(monkeypatch):
         ("torch.view_as_complex(X)", "make pairs of it first"),
     ],
 )
-def test_what_people_write_by_mistake_in_plain_words(code, words):
+def test_what_people_write_by_mistake_in_plain_words(code: str, words: str) -> None:
     message = message_of(code)
     assert re.search(words, plain_words(message, f"y = {code}")), message
 
@@ -338,7 +338,7 @@ def test_what_people_write_by_mistake_in_plain_words(code, words):
         ),
     ],
 )
-def test_the_line_of_code_tells_more(message, code, words):
+def test_the_line_of_code_tells_more(message: str, code: str, words: str) -> None:
     assert re.search(words, plain_words(message, code))
 
 
@@ -351,7 +351,7 @@ def test_the_line_of_code_tells_more(message, code, words):
         ("mask(list(x))", False),
     ],
 )
-def test_a_name_of_pythons_is_used_for_something_else(part, is_pythons):
+def test_a_name_of_pythons_is_used_for_something_else(part: str, is_pythons: bool) -> None:
     for code in (part, f"y = {part}.z"):
         said = plain_words("'int' object is not callable", code, "" if code == part else part)
         assert ("is Python's own, and your code uses that name" in said) is is_pythons
@@ -376,11 +376,11 @@ def test_a_name_of_pythons_is_used_for_something_else(part, is_pythons):
         (r"{\rtf1\ansi\ansicpg1252", "as plain text"),
     ],
 )
-def test_a_line_that_says_enough(line, words):
+def test_a_line_that_says_enough(line: str, words: str) -> None:
     assert re.search(words, plain_words("", line))
 
 
-def test_a_stage_is_imported_by_its_name_alone():
+def test_a_stage_is_imported_by_its_name_alone() -> None:
     for said in (
         "attempted relative import with no known parent package",
         "No module named 'exercises'",
@@ -392,7 +392,7 @@ def test_a_stage_is_imported_by_its_name_alone():
 
 
 @pytest.mark.parametrize("module", ["types", "math", "json"])
-def test_a_file_with_the_name_of_a_module_of_pythons(module):
+def test_a_file_with_the_name_of_a_module_of_pythons(module: str) -> None:
     if module in sys.builtin_module_names:
         pytest.skip("no file can take the place of this one")
     with pytest.raises(ImportError) as raised:
@@ -434,25 +434,25 @@ def test_a_file_with_the_name_of_a_module_of_pythons(module):
         ),
     ],
 )
-def test_what_a_message_says_by_itself(message, words):
+def test_what_a_message_says_by_itself(message: str, words: str) -> None:
     assert words in plain_words(message)
 
 
-def test_a_variable_without_a_value():
+def test_a_variable_without_a_value() -> None:
     with pytest.raises(UnboundLocalError) as raised:
         late += 1  # noqa: F821
     late = 0
     assert "late has no value yet" in plain_words(str(raised.value)), late
 
 
-def test_a_bias_that_a_layer_has_not():
+def test_a_bias_that_a_layer_has_not() -> None:
     with pytest.raises(AttributeError) as raised:
         torch.nn.init.zeros_(torch.nn.Linear(2, 2, bias=False).bias)
     assert "made with bias=False" in plain_words(str(raised.value), "nn.init.zeros_(layer.bias)")
     assert "bias" not in plain_words(str(raised.value), "bias = scores.max()")
 
 
-def test_a_tensor_turned_round_with_all_its_axes():
+def test_a_tensor_turned_round_with_all_its_axes() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         turned = X.T
@@ -461,7 +461,7 @@ def test_a_tensor_turned_round_with_all_its_axes():
     assert ".T reverses all axes" in plain_words(str(raised.value), "return q @ k.T")
 
 
-def test_a_tensor_split_into_parts_of_a_size():
+def test_a_tensor_split_into_parts_of_a_size() -> None:
     with pytest.raises(ValueError, match="too many") as raised:
         first_three(X.split(1, dim=-1))
     message = str(raised.value)
@@ -469,7 +469,7 @@ def test_a_tensor_split_into_parts_of_a_size():
     assert "chunk" not in plain_words(message, 'q, k, v = line.split(" ")')
 
 
-def test_the_two_sizes_that_do_not_fit():
+def test_the_two_sizes_that_do_not_fit() -> None:
     x, y = torch.zeros(2, 5, 4), torch.zeros(2, 7, 3)
     stops: dict[tuple[int, int] | None, Callable[[], Any]] = {
         (5, 7): lambda: x + y[..., :1],
@@ -488,7 +488,7 @@ def test_the_two_sizes_that_do_not_fit():
         assert sizes_at_odds(plain_words(str(raised.value))) == sizes, str(raised.value)
 
 
-def test_nothing_is_said_of_what_is_not_known():
+def test_nothing_is_said_of_what_is_not_known() -> None:
     assert plain_words("the learner's own text") == ""
     assert plain_words("'Linear' object has no attribute 'wieght'") == "", "it needs no call"
     assert plain_words(" " * 1000 + "'NoneType'") == "", "nor of what nobody would read that far"

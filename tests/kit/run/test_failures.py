@@ -3,29 +3,29 @@
 from grader.run.failures import told
 
 
-def test_a_debugger_is_sent_to_where_there_is_a_terminal():
+def test_a_debugger_is_sent_to_where_there_is_a_terminal() -> None:
     said = told({"type": "BdbQuit", "message": ""})
     assert said.startswith("BdbQuit: graded code has no terminal for a debugger; remove breakpoint")
     assert "`grade repro`" in said
 
 
-def test_a_name_adds_no_line_of_its_own():
+def test_a_name_adds_no_line_of_its_own() -> None:
     frame = {"file": "a\nb.py", "line": 3, "function": "f\n  passed", "text": "f()"}
     said = told({"type": "E\n  passed", "message": "no", "frames": [frame]})
     assert said.splitlines()[:2] == ["Exception: no", "  a\\nb.py, line 3, in f\\n  passed"]
 
 
-def test_a_class_whose_name_is_a_sentence_says_nothing_by_it():
+def test_a_class_whose_name_is_a_sentence_says_nothing_by_it() -> None:
     said = told({"type": "grading stopped: the course's own solution fails", "message": "no"})
     assert said == "Exception: no"
 
 
-def test_an_exit_is_told_to_return_a_value():
+def test_an_exit_is_told_to_return_a_value() -> None:
     said = told({"type": "SystemExit", "message": "all tests passed"})
     assert said == "SystemExit: your code called sys.exit() or quit(); return a value instead"
 
 
-def test_of_a_gpus_error_only_what_went_wrong_is_told():
+def test_of_a_gpus_error_only_what_went_wrong_is_told() -> None:
     assertion = (
         "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in https://docs."
         "nvidia.com for more information.\nCUDA kernel errors might be reported later."
@@ -43,7 +43,7 @@ def test_of_a_gpus_error_only_what_went_wrong_is_told():
     )
 
 
-def test_plain_words_stand_in_for_torchs_list_of_signatures():
+def test_plain_words_stand_in_for_torchs_list_of_signatures() -> None:
     signatures = ", but expected one of:\n * (Tensor mask, Tensor value)\n"
     message = "masked_fill() received an invalid combination of arguments - got ({}, float)"
     known = told({"type": "TypeError", "message": message.format("bool") + signatures})
@@ -52,13 +52,13 @@ def test_plain_words_stand_in_for_torchs_list_of_signatures():
     assert "Tensor value" in unknown
 
 
-def test_a_name_of_pythons_is_known_by_the_part_of_the_line_that_fails():
+def test_a_name_of_pythons_is_known_by_the_part_of_the_line_that_fails() -> None:
     frame = {"file": "a.py", "line": 3, "text": "n = sum(x) + 1", "caret": [4, 6]}
     said = told({"type": "TypeError", "message": "'int' object is not callable", "frames": [frame]})
     assert "sum is Python's own" in said
 
 
-def test_the_names_of_a_line_are_told_and_nothing_that_is_no_name():
+def test_the_names_of_a_line_are_told_and_nothing_that_is_no_name() -> None:
     here = [
         ["x", [2, 3], "float32"],
         ["self.mask", [4], "bool"],

@@ -29,7 +29,7 @@ def done(
     return dict(in_lanes(count, jobs, doing(do)))
 
 
-def test_every_job_is_done_once_in_other_processes():
+def test_every_job_is_done_once_in_other_processes() -> None:
     results = list(in_lanes(3, range(20), doing(lambda job: job * job)))
     assert sorted(job for job, _ in results) == list(range(20))
     for job, result in results:
@@ -38,7 +38,7 @@ def test_every_job_is_done_once_in_other_processes():
     assert len({result[1] for _, result in results if not isinstance(result, Exception)}) <= 3
 
 
-def test_they_work_at_the_same_time(tmp_path):
+def test_they_work_at_the_same_time(tmp_path: Path) -> None:
     def meet(job: int) -> bool:
         """Whether the other one comes while this one is here."""
         (tmp_path / str(job)).touch()
@@ -48,7 +48,7 @@ def test_they_work_at_the_same_time(tmp_path):
     assert [result[0] for result in results.values() if isinstance(result, tuple)] == [True, True]
 
 
-def test_their_seconds_add_up_and_a_process_that_is_replaced_counts_from_0():
+def test_their_seconds_add_up_and_a_process_that_is_replaced_counts_from_0() -> None:
     shared = SharedSeconds(3)
     assert shared.counted(0, lambda: 0.5)() == 0.5
     in_order = done(1, range(1, 3), lambda job: shared.counted(job, lambda: float(job))())
@@ -56,12 +56,12 @@ def test_their_seconds_add_up_and_a_process_that_is_replaced_counts_from_0():
     assert shared.counted(0, lambda: 4.0)() == 7.0
 
 
-def test_fewer_jobs_than_lanes():
+def test_fewer_jobs_than_lanes() -> None:
     assert set(done(4, range(1), lambda job: job)) == {0}
     assert done(4, range(0), lambda job: job) == {}
 
 
-def test_after_so_many_jobs_another_process_takes_over_and_all_are_closed_here():
+def test_after_so_many_jobs_another_process_takes_over_and_all_are_closed_here() -> None:
     closed: list[int] = []
     prepare = doing(lambda job: job, lambda: closed.append(1))
     results = dict(in_lanes(2, range(20), prepare, most=3))
@@ -77,7 +77,7 @@ def test_after_so_many_jobs_another_process_takes_over_and_all_are_closed_here()
     assert closed == [1, 1]
 
 
-def test_an_exception_is_the_jobs_end_and_no_others():
+def test_an_exception_is_the_jobs_end_and_no_others() -> None:
     def fail(job: int) -> int:
         if job == 3:
             raise ValueError("three")
@@ -88,7 +88,7 @@ def test_an_exception_is_the_jobs_end_and_no_others():
     assert {job for job, result in results.items() if isinstance(result, tuple)} == {0, 1, 2, 4, 5}
 
 
-def test_a_process_that_is_killed_costs_its_job_alone():
+def test_a_process_that_is_killed_costs_its_job_alone() -> None:
     def die(job: int) -> int:
         if job in (2, 5):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -101,7 +101,7 @@ def test_a_process_that_is_killed_costs_its_job_alone():
     assert all(isinstance(results[job], tuple) for job in (0, 1, 3, 4, 6, 7))
 
 
-def test_given_up_nothing_is_left():
+def test_given_up_nothing_is_left() -> None:
     results = in_lanes(2, range(100), doing(lambda job: time.sleep(job and 60)))
     next(results)
     start = time.monotonic()
@@ -110,7 +110,7 @@ def test_given_up_nothing_is_left():
     assert multiprocessing.active_children() == []
 
 
-def test_an_interrupt_is_the_parents_alone():
+def test_an_interrupt_is_the_parents_alone() -> None:
     def interrupted(job: int) -> int:
         os.kill(os.getpid(), signal.SIGINT)
         return job
@@ -118,7 +118,7 @@ def test_an_interrupt_is_the_parents_alone():
     assert all(isinstance(result, tuple) for result in done(2, range(4), interrupted).values())
 
 
-def test_they_end_when_the_parent_is_killed(tmp_path):
+def test_they_end_when_the_parent_is_killed(tmp_path: Path) -> None:
     code = f"""
 import os, sys, time
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})

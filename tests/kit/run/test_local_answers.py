@@ -3,6 +3,8 @@
 import warnings
 from typing import Any
 
+import pytest
+
 from grader.run.local_answers import answered_here
 from grader.run.worker.bench import Bench
 from grader.run.worker.packing import Packer
@@ -14,7 +16,7 @@ def warns(text: Any) -> Any:
     return text
 
 
-def test_warnings_of_our_own_code_are_not_shown(recwarn):
+def test_warnings_of_our_own_code_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:
     packer = Packer()
     header = {"op": "call", "target": {"function": "warns"}, "args": packer.pack(["a"])}
     header |= {"kwargs": packer.pack({}), "differentiate": False, "parameters": []}

@@ -65,22 +65,22 @@ QUOTED = {
 
 
 @pytest.mark.parametrize("source, target, lines", QUOTED.values(), ids=QUOTED)
-def test_what_is_quoted(source, target, lines):
+def test_what_is_quoted(source: str, target: str, lines: str) -> None:
     assert place_of(folder(source), STAGE, target) == f"\n  look at   fold.py, {lines}"
 
 
-def test_the_last_definition_counts():
+def test_the_last_definition_counts() -> None:
     twice = "def fold(a):\n    return 1\n\ndef fold(a):\n    return 2\n"
     assert "line 5" in place_of(folder(twice), STAGE, "fold")
 
 
-def test_what_only_wraps_a_definition_hides_no_place():
+def test_what_only_wraps_a_definition_hides_no_place() -> None:
     assert "line 2" in place_of(
         folder("def fold(a):\n    return 1\nfold = cache(fold)"), STAGE, "fold"
     )
 
 
-def test_in_a_notebook_it_is_the_last_cell_that_defines_it():
+def test_in_a_notebook_it_is_the_last_cell_that_defines_it() -> None:
     cells = ("def fold(a):\n    return 1", "x = 1", "%%grade fold\ndef fold(a):\n    return 2", "(")
     found = place_of(Submission("book", {}, cells=cells), STAGE, "fold")
     assert found == "\n  look at   code cell 3, line 3, in fold\n       3  return 2"
@@ -89,13 +89,13 @@ def test_in_a_notebook_it_is_the_last_cell_that_defines_it():
 
 
 @pytest.mark.parametrize("magic", ["%matplotlib inline", "!pip list", "%%time"])
-def test_a_cell_with_a_magic_is_not_passed_over(magic):
+def test_a_cell_with_a_magic_is_not_passed_over(magic: str) -> None:
     cells = ("def fold(a):\n    return 1", f"%%grade fold\n{magic}\ndef fold(a):\n    return 2")
     found = place_of(Submission("book", {}, cells=cells), STAGE, "fold")
     assert found == "\n  look at   code cell 2, line 4, in fold\n       4  return 2"
 
 
-def test_windows_line_ends_and_a_byte_order_mark_shift_no_line():
+def test_windows_line_ends_and_a_byte_order_mark_shift_no_line() -> None:
     source = b"\xef\xbb\xbf" + SHORT.replace("\n", "\r\n").encode()
     found = place_of(Submission("mine", {"fold.py": source}), STAGE, "fold")
     assert "lines 8 to 9" in found and "\r" not in found
@@ -108,11 +108,11 @@ def test_windows_line_ends_and_a_byte_order_mark_shift_no_line():
         *("def fold(a):\n    return 1\nfold = lambda a: a", f"{CLASS}\nfold = Bird"),
     ],
 )
-def test_where_nothing_is_found_nothing_is_said(source):
+def test_where_nothing_is_found_nothing_is_said(source: str) -> None:
     assert place_of(folder(source), STAGE, "fold") == ""
 
 
-def test_what_is_quoted_is_safe_to_show():
+def test_what_is_quoted_is_safe_to_show() -> None:
     found = place_of(folder("def fold(a):\n    return '\x1b[2J\u202e'" + "x" * 999), STAGE, "fold")
     assert "\x1b" not in found and "\u202e" not in found
 
@@ -142,7 +142,7 @@ def reader() -> Iterator[Reader]:
     "name",
     [pytest.param(name, marks=[] if "brackets" in name else pytest.mark.slow) for name in GREEDY],
 )
-def test_source_that_takes_gigabytes_to_read_costs_nobody_else(reader, name):
+def test_source_that_takes_gigabytes_to_read_costs_nobody_else(reader: Reader, name: str) -> None:
     before, start = peak(), time.monotonic()
     cells = (FOLD, GREEDY[name], FOLD + GREEDY[name])
     source = SourceReader(reader, Submission("greedy", {}, cells=cells))
@@ -159,7 +159,7 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
-def test_a_worker_reads_for_many(reader):
+def test_a_worker_reads_for_many(reader: Reader) -> None:
     pids = set()
     for _ in range(3):
         source = SourceReader(reader, folder(SHORT))
@@ -172,7 +172,9 @@ def test_a_worker_reads_for_many(reader):
     assert "lines 8 to 9" in SourceReader(reader, folder(SHORT)).place(STAGE, "fold")
 
 
-def test_after_a_look_without_end_there_is_no_other(reader, monkeypatch):
+def test_after_a_look_without_end_there_is_no_other(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = SourceReader(reader, folder(SHORT))
     monkeypatch.setattr(reader, "ask", lambda about, seconds: None)
     assert source.place(STAGE, "fold") == ""

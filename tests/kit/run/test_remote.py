@@ -59,14 +59,14 @@ def zeroes(*arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("make", [torch.ones, np.ones])
-def test_what_a_check_gave_stays_as_it_was_for_what_it_compares_with(make):
+def test_what_a_check_gave_stays_as_it_was_for_what_it_compares_with(make: Any) -> None:
     given, other = make((2, 3)), make((2, 3))
     submission(zeroes, ANY).f(given, other)
     assert given.sum() == other.sum() == 6
 
 
 @pytest.mark.parametrize("make", [torch.ones, np.ones])
-def test_a_change_is_seen_where_the_check_looks_for_it_and_nowhere_else(make):
+def test_a_change_is_seen_where_the_check_looks_for_it_and_nowhere_else(make: Any) -> None:
     given, other = make((2, 3)), make((2, 3))
     with pytest.raises(CheckFailed, match="changes base in place"), expect_unchanged(base=given):
         submission(zeroes, ANY).f(given[:, 1:], other)
@@ -91,7 +91,7 @@ def test_a_change_is_seen_where_the_check_looks_for_it_and_nowhere_else(make):
         (EntryPoint("f", ("tensor", "any"), is_tuple=True), (torch.ones(2), None)),
     ],
 )
-def test_what_is_of_its_type_is_handed_on(entry, value):
+def test_what_is_of_its_type_is_handed_on(entry: EntryPoint, value: Any) -> None:
     assert checked(value, entry, "f(...)") is value
 
 
@@ -138,13 +138,15 @@ WRONG: dict[str, tuple[EntryPoint, Any, str]] = {
 
 
 @pytest.mark.parametrize("entry, value, returned", WRONG.values(), ids=WRONG)
-def test_what_is_not_of_its_type_is_told_with_what_was_due(entry, value, returned):
+def test_what_is_not_of_its_type_is_told_with_what_was_due(
+    entry: EntryPoint, value: Any, returned: str
+) -> None:
     with pytest.raises(WrongReturn) as caught:
         checked(value, entry, "f(...)")
     assert str(caught.value) == f"f(...) returned {returned}\n  expected  {EXPECTED[entry]}"
 
 
-def test_a_wrong_second_value_is_told_with_what_was_due_in_its_place():
+def test_a_wrong_second_value_is_told_with_what_was_due_in_its_place() -> None:
     with pytest.raises(WrongReturn) as caught:
         checked((torch.ones(2), None), PAIR, "f(...)")
     assert str(caught.value) == "f(...) returned None as value 2 of 2\n  expected  a number"
@@ -153,13 +155,13 @@ def test_a_wrong_second_value_is_told_with_what_was_due_in_its_place():
         checked(((torch.ones(2), 1), None), PAIR, "f(...)")
 
 
-def test_any_answer_of_plain_values_comes_back_as_it_was():
+def test_any_answer_of_plain_values_comes_back_as_it_was() -> None:
     right = {(1, "a"): [{b"x", 2j}, (None, frozenset({1.5}))]}
     echo = submission(lambda value: value, ANY)
     assert echo.f(right) == right
 
 
-def test_an_answer_that_cannot_travel_is_refused_in_words():
+def test_an_answer_that_cannot_travel_is_refused_in_words() -> None:
     with pytest.raises(WrongReturn, match=r"^f\(...\) returned a dictionary of 1 that holds a fun"):
         submission(lambda: {"a": print_nothing}, ANY).f()
 
@@ -168,7 +170,7 @@ def print_nothing() -> None:
     """A function, which stays in its process."""
 
 
-def test_names_from_the_worker_are_made_safe_to_show():
+def test_names_from_the_worker_are_made_safe_to_show() -> None:
     for value in (Opaque("\x1b[31mx", "\x1b"), Handle(0, "\x1b"), "\x1b\u202e"):
         assert "\x1b" not in described(value) and "\u202e" not in described(value)
     for named in (Opaque("x\n"), Handle(0, "x\n"), PlainObject("x\n", {})):
@@ -180,18 +182,18 @@ class Pair(NamedTuple):
     other: int
 
 
-def test_a_named_tuple_is_a_tuple():
+def test_a_named_tuple_is_a_tuple() -> None:
     one, other = submission(lambda x: Pair(x, 2), PAIR).f(torch.ones(2))
     assert torch.equal(one, torch.ones(2)) and other == 2
 
 
-def test_an_answer_of_a_wrong_type_is_told_through_the_whole_way():
+def test_an_answer_of_a_wrong_type_is_told_through_the_whole_way() -> None:
     for value, words in ((None, "None"), ({1}, "set"), (torch.eye(2).to_sparse(), "sparse")):
         with pytest.raises(WrongReturn, match=words):
             submission(lambda value=value: value).f()
 
 
-def test_an_answer_that_makes_no_sense_is_the_learners_fault_not_the_graders():
+def test_an_answer_that_makes_no_sense_is_the_learners_fault_not_the_graders() -> None:
     class Hostile(LocalAnswers):
         def answer(self, request: Frame) -> Frame:
             return Frame({"value": {"pickle": ""}})
@@ -205,7 +207,7 @@ def test_an_answer_that_makes_no_sense_is_the_learners_fault_not_the_graders():
 
 
 @pytest.mark.parametrize("kind", _MIXED_IN, ids=lambda kind: kind.__name__)
-def test_an_exception_is_the_builtin_one_too_and_reads_the_same(kind):
+def test_an_exception_is_the_builtin_one_too_and_reads_the_same(kind: type[Exception]) -> None:
     error = {"type": "Own", "bases": ["Own", kind.__name__, "Exception"], "message": "it's \x1b"}
     raised = submission_error(error)
     assert isinstance(raised, kind) and isinstance(raised, SubmissionError)
@@ -216,11 +218,11 @@ def test_an_exception_is_the_builtin_one_too_and_reads_the_same(kind):
 @pytest.mark.parametrize(
     "error", [{}, {"bases": 5}, {"bases": [5, {}], "frames": 7, "message": []}, {"frames": [5, {}]}]
 )
-def test_an_error_of_any_form_can_be_told(error):
+def test_an_error_of_any_form_can_be_told(error: dict[str, Any]) -> None:
     assert str(submission_error(error)).startswith("Exception")
 
 
-def test_an_exception_of_the_learners_code_can_be_caught_by_its_type():
+def test_an_exception_of_the_learners_code_can_be_caught_by_its_type() -> None:
     def f() -> None:
         raise KeyError("it's missing")
 
@@ -229,14 +231,14 @@ def test_an_exception_of_the_learners_code_can_be_caught_by_its_type():
     assert str(caught.value) == '''KeyError: "it's missing"'''
 
 
-def test_the_frames_of_an_error_are_shown_and_sys_exit_is_explained():
+def test_the_frames_of_an_error_are_shown_and_sys_exit_is_explained() -> None:
     frame = {"file": "a.py", "line": 3, "function": "f", "text": "return q @ k"}
     error = submission_error({"type": "RuntimeError", "message": "sizes", "frames": [frame]})
     assert str(error) == "RuntimeError: sizes\n  a.py, line 3, in f\n    return q @ k"
     assert "sys.exit()" in str(submission_error({"type": "SystemExit", "message": "3"}))
 
 
-def test_the_error_of_a_stub_marks_the_case_until_the_next_begins():
+def test_the_error_of_a_stub_marks_the_case_until_the_next_begins() -> None:
     stage = under_check(TENSOR, lambda name: None)
     error = stage.fail({"type": "NotImplementedError", "bases": [], "stub": True})
     assert isinstance(error, SubmissionError) and error.not_written and stage.case.not_written
@@ -249,14 +251,14 @@ def test_the_error_of_a_stub_marks_the_case_until_the_next_begins():
 # --- calls -----------------------------------------------------------------------------------
 
 
-def test_a_name_that_is_no_entry_point_is_the_checks_own_mistake():
+def test_a_name_that_is_no_entry_point_is_the_checks_own_mistake() -> None:
     remote = submission(lambda: 1)
     with pytest.raises(AttributeError, match="g is not an entry point of stage stage") as caught:
         _ = remote.g
     assert not isinstance(caught.value, AnswerError)
 
 
-def test_an_entry_point_that_is_not_there_is_told_before_any_call():
+def test_an_entry_point_that_is_not_there_is_told_before_any_call() -> None:
     class Empty(LocalAnswers):
         def need(self, name: str) -> None:
             raise LoadError(f"{name} is missing")
@@ -305,7 +307,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("args, kwargs, text", CALLS.values(), ids=CALLS)
-def test_the_last_call_reads_like_a_call(args, kwargs, text):
+def test_the_last_call_reads_like_a_call(args: Any, kwargs: Any, text: str) -> None:
     stage = under_check(TENSOR, lambda name: lambda *args, **kwargs: torch.ones(1))
     RemoteSubmission(stage).f(*args, **kwargs)
     assert stage.case.last_call == text
@@ -313,7 +315,7 @@ def test_the_last_call_reads_like_a_call(args, kwargs, text):
     assert stage.case.last_call == ""
 
 
-def test_every_call_has_its_own_seed_and_a_case_can_be_repeated():
+def test_every_call_has_its_own_seed_and_a_case_can_be_repeated() -> None:
     stage = under_check(TENSOR, lambda name: lambda: torch.rand(3))
     remote = RemoteSubmission(stage)
     first, second = remote.f(), remote.f()
@@ -327,7 +329,7 @@ def test_every_call_has_its_own_seed_and_a_case_can_be_repeated():
     assert not torch.equal(again, check_draws), "it must not tell what the check draws"
 
 
-def test_what_passed_is_on_record_for_one_case():
+def test_what_passed_is_on_record_for_one_case() -> None:
     stage = under_check(TENSOR, lambda name: lambda x: x * 2)
     x = torch.ones(2, requires_grad=True)
     RemoteSubmission(stage).f(x).sum().backward()
@@ -375,7 +377,7 @@ def made() -> Made:
     return Made(remote, kept[0], stage)
 
 
-def test_a_class_whose_objects_are_no_modules_is_told():
+def test_a_class_whose_objects_are_no_modules_is_told() -> None:
     for value in (3, object()):
         with pytest.raises(WrongReturn, match=r"an nn\.Module: does it say `class Layer\(nn"):
             submission(lambda value=value: value, CLASS).Layer()
@@ -386,7 +388,7 @@ def test_a_class_whose_objects_are_no_modules_is_told():
         submission(dict, function).fuse()
 
 
-def test_calling_a_module_calls_its_forward(made):
+def test_calling_a_module_calls_its_forward(made: Made) -> None:
     made.remote.eval()
     x = torch.randn(2, 3)
     assert torch.equal(made.remote(x), made.real(x))
@@ -394,7 +396,7 @@ def test_calling_a_module_calls_its_forward(made):
     assert made.stage.case.last_call == "Layer(3, dropout=0.5)([2 x 3], scale=2.0)"
 
 
-def test_a_repeated_call_of_a_module_is_not_seeded_again(made):
+def test_a_repeated_call_of_a_module_is_not_seeded_again(made: Made) -> None:
     def forward(x: Tensor) -> Tensor:
         with torch.random.fork_rng(devices=[]):  # so the next call draws the same, as at home
             return x * torch.rand(())
@@ -405,13 +407,13 @@ def test_a_repeated_call_of_a_module_is_not_seeded_again(made):
     assert torch.equal(first, second) and not torch.equal(first, other)
 
 
-def test_what_a_module_gives_back_is_looked_at_too(made):
+def test_what_a_module_gives_back_is_looked_at_too(made: Made) -> None:
     made.real.forward = lambda x: None
     with pytest.raises(WrongReturn, match=r"Calling Layer\(\.\.\.\) returned None"):
         made.remote(torch.ones(1, 3))
 
 
-def test_parameters_are_leaves_with_the_modules_names_and_values(made):
+def test_parameters_are_leaves_with_the_modules_names_and_values(made: Made) -> None:
     here, there = dict(made.remote.named_parameters()), dict(made.real.named_parameters())
     assert list(here) == list(there) == ["linear.weight", "linear.bias"]
     for name, parameter in here.items():
@@ -420,7 +422,7 @@ def test_parameters_are_leaves_with_the_modules_names_and_values(made):
     assert all(a is b for a, b in zip(made.remote.parameters(), here.values(), strict=True))
 
 
-def test_gradients_reach_inputs_and_parameters(made):
+def test_gradients_reach_inputs_and_parameters(made: Made) -> None:
     made.remote.eval(), made.real.eval()
     x = torch.randn(2, 3, requires_grad=True)
     made.remote(x).square().sum().backward()
@@ -431,7 +433,7 @@ def test_gradients_reach_inputs_and_parameters(made):
         assert not made.remote(x).requires_grad
 
 
-def test_training_mode_is_switched_there_and_shown_here(made):
+def test_training_mode_is_switched_there_and_shown_here(made: Made) -> None:
     x = torch.ones(50, 3)
     assert made.remote.training
     assert bool((made.remote(x) == 0).any()), "dropout is active"
@@ -447,7 +449,7 @@ def test_training_mode_is_switched_there_and_shown_here(made):
     assert not made.remote.training and not made.real.training
 
 
-def test_a_state_dict_makes_the_round_trip(made):
+def test_a_state_dict_makes_the_round_trip(made: Made) -> None:
     state = made.remote.state_dict()
     assert list(state) == list(made.real.state_dict())
     state["linear.weight"].fill_(7)
@@ -460,13 +462,13 @@ def test_a_state_dict_makes_the_round_trip(made):
     }
 
 
-def test_loading_takes_parameters_of_another_module_as_they_are(made):
+def test_loading_takes_parameters_of_another_module_as_they_are(made: Made) -> None:
     other = Layer()
     made.remote.load_state_dict({**dict(other.named_parameters()), "kept": other.kept})
     assert torch.equal(made.real.linear.weight, other.linear.weight)
 
 
-def test_a_strict_load_refuses_what_does_not_fit(made):
+def test_a_strict_load_refuses_what_does_not_fit(made: Made) -> None:
     with pytest.raises(RuntimeError, match="Missing key"):
         made.remote.load_state_dict({})
     with pytest.raises(RuntimeError, match="Unexpected key"):
@@ -476,14 +478,14 @@ def test_a_strict_load_refuses_what_does_not_fit(made):
     assert made.real.kept.tolist() == [0, 0]
 
 
-def test_a_module_without_parameters_misses_all_of_a_state():
+def test_a_module_without_parameters_misses_all_of_a_state() -> None:
     empty = RemoteSubmission(under_check(CLASS, lambda name: nn.Identity)).Layer()
     assert empty.load_state_dict({"linear.weight": torch.ones(1)}, strict=False) == [
         "linear.weight"
     ]
 
 
-def test_buffers_are_shown_whether_they_persist_or_not(made):
+def test_buffers_are_shown_whether_they_persist_or_not(made: Made) -> None:
     buffers = dict(made.remote.named_buffers())
     assert {name: buffer.tolist() for name, buffer in buffers.items()} == {
         "kept": [0, 1],
@@ -491,7 +493,7 @@ def test_buffers_are_shown_whether_they_persist_or_not(made):
     }
 
 
-def test_a_cast_is_done_there_and_seen_here(made):
+def test_a_cast_is_done_there_and_seen_here(made: Made) -> None:
     weight = dict(made.remote.named_parameters())["linear.weight"]
     made.remote.eval()
     made.remote(torch.ones(1, 3)).sum().backward()
@@ -507,12 +509,12 @@ def test_a_cast_is_done_there_and_seen_here(made):
 
 
 @pytest.mark.parametrize("name", ["cuda", "foo", "linear", "forward", "modules", "__dict__x"])
-def test_nothing_else_of_a_module_is_there(made, name):
+def test_nothing_else_of_a_module_is_there(made: Made, name: str) -> None:
     with pytest.raises(AttributeError):
         getattr(made.remote, name)
 
 
-def test_a_module_may_be_an_argument():
+def test_a_module_may_be_an_argument() -> None:
     remote = RemoteSubmission(under_check_of(Layer=Layer, f=lambda layer: layer.linear.weight))
     module = remote.Layer(2)
     weight = remote.f(module)
@@ -546,7 +548,7 @@ def under_check_of(**functions: Callable[..., Any]) -> StageUnderCheck:
     return stage
 
 
-def test_a_function_is_given_to_the_learners():
+def test_a_function_is_given_to_the_learners() -> None:
     stage = under_check_of(apply=lambda function, x: function(x) + 1)
     remote = RemoteSubmission(stage)
     double = remote.given(SOURCE, "double")
@@ -557,7 +559,7 @@ def test_a_function_is_given_to_the_learners():
     assert stage.case.last_call == "apply(double, [1, 1])"
 
 
-def test_a_module_is_given_and_is_like_the_learners_own():
+def test_a_module_is_given_and_is_like_the_learners_own() -> None:
     stage = under_check_of(weight=lambda layer: layer.linear.weight)
     remote = RemoteSubmission(stage)
     wide = remote.given(SOURCE, "Wide", 3)
@@ -574,14 +576,14 @@ def test_a_module_is_given_and_is_like_the_learners_own():
     assert stage.case.last_call == "weight(Wide(3))"
 
 
-def test_every_source_has_a_namespace_of_its_own():
+def test_every_source_has_a_namespace_of_its_own() -> None:
     remote = RemoteSubmission(under_check_of(apply=lambda function, x: function(x)))
     one = remote.given("n = 1\ndef f(x):\n    return x + n", "f")
     other = remote.given("n = 2\ndef f(x):\n    return x + n", "f")
     assert [remote.apply(f, torch.zeros(1)).item() for f in (one, other)] == [1, 2]
 
 
-def test_a_function_that_makes_a_module_gives_one():
+def test_a_function_that_makes_a_module_gives_one() -> None:
     stage = StageUnderCheck(
         stage_of(EntryPoint("wider", ("tensor",), is_class=True)),
         LocalAnswers({"wider": lambda layer: nn.Linear(layer.linear.in_features, 7)}.__getitem__),
@@ -594,13 +596,13 @@ def test_a_function_that_makes_a_module_gives_one():
 
 
 @pytest.mark.parametrize("source, name", [("1 +", "f"), ("f = 1", "g"), ("def f(): pass", "f(")])
-def test_a_source_that_does_not_work_is_the_checks_own_mistake(source, name):
+def test_a_source_that_does_not_work_is_the_checks_own_mistake(source: str, name: str) -> None:
     with pytest.raises(RuntimeError, match="what the check has given does not work") as caught:
         RemoteSubmission(under_check_of()).given(source, name)
     assert not isinstance(caught.value, AnswerError)
 
 
-def test_the_memory_of_the_calls_in_a_block_is_measured():
+def test_the_memory_of_the_calls_in_a_block_is_measured() -> None:
     def outer(x: Tensor) -> Tensor:
         return (x[:, None] * x).sum(1)  # 1000 x 1000 numbers on the way
 
@@ -617,7 +619,7 @@ def test_the_memory_of_the_calls_in_a_block_is_measured():
     assert remote.outer(x).shape == (1000,) and usage.peak == 4000
 
 
-def test_what_is_not_measured_is_asked_as_ever():
+def test_what_is_not_measured_is_asked_as_ever() -> None:
     stage = under_check_of(twice=lambda x: 2 * x)
     remote = RemoteSubmission(stage)
     with remote.measured():
@@ -627,7 +629,7 @@ def test_what_is_not_measured_is_asked_as_ever():
     assert measured["measured"] == asked["measured"] == 1 and "measured" not in plain
 
 
-def test_what_a_block_still_holds_at_its_end_is_told():
+def test_what_a_block_still_holds_at_its_end_is_told() -> None:
     kept = []
     remote = RemoteSubmission(under_check_of(keep=lambda x: kept.append(x * 2) or x * 2))
     with remote.measured() as usage:
@@ -636,7 +638,7 @@ def test_what_a_block_still_holds_at_its_end_is_told():
     assert (usage.peak, usage.held) == (12_000, 8000)
 
 
-def test_the_shapes_that_a_module_holds_are_told():
+def test_the_shapes_that_a_module_holds_are_told() -> None:
     class Keeper(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             self.kept = {"x": [x.expand(5, 2)]}
@@ -649,7 +651,7 @@ def test_the_shapes_that_a_module_holds_are_told():
     assert remote.held_by(keeper) == [(5, 2)]
 
 
-def test_a_lazy_parameter_is_there_after_the_first_call():
+def test_a_lazy_parameter_is_there_after_the_first_call() -> None:
     class Lazy(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -674,7 +676,7 @@ def test_a_lazy_parameter_is_there_after_the_first_call():
     assert dict(lazy.named_parameters())["linear.bias"] is own["linear.bias"]
 
 
-def test_a_lazy_parameter_takes_its_shape_from_a_state_too():
+def test_a_lazy_parameter_takes_its_shape_from_a_state_too() -> None:
     lazy = RemoteSubmission(under_check_of(Lazylinear=lambda: nn.LazyLinear(2))).Lazylinear()
     lazy.load_state_dict({"weight": torch.ones(2, 3), "bias": torch.zeros(2)})
     assert lazy(torch.ones(1, 3)).tolist() == [[3, 3]]
@@ -692,7 +694,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
-def test_parameters_of_another_form_are_refused(value):
+def test_parameters_of_another_form_are_refused(value: Any) -> None:
     class Hostile(nn.Module):
         def named_parameters(self, *args: Any, **kwargs: Any) -> Any:
             return value

@@ -45,7 +45,7 @@ def left(temp: Path) -> tuple[Path, int]:
     return Path(path), int(pid)
 
 
-def test_a_folder_stays_until_the_last_process_of_its_run_ends(temp):
+def test_a_folder_stays_until_the_last_process_of_its_run_ends(temp: Path) -> None:
     root, lane = left(temp)
     sweep()
     assert (root / "worker" / "folder").is_dir()
@@ -54,7 +54,7 @@ def test_a_folder_stays_until_the_last_process_of_its_run_ends(temp):
     assert os.listdir(temp) == []
 
 
-def test_the_folder_of_a_run_in_this_process_stays(temp):
+def test_the_folder_of_a_run_in_this_process_stays(temp: Path) -> None:
     root = ScratchRoot()
     sweep()
     assert os.listdir(root.path) == [OWNER]
@@ -62,7 +62,7 @@ def test_the_folder_of_a_run_in_this_process_stays(temp):
     assert os.listdir(temp) == []
 
 
-def test_every_other_folder_stays(temp):
+def test_every_other_folder_stays(temp: Path) -> None:
     for name in ("grade-mine", "grade-course-x", "mine"):
         (temp / name).mkdir()
         (temp / name / "file").touch()
@@ -74,7 +74,7 @@ def test_every_other_folder_stays(temp):
     assert sorted(os.listdir(temp / "mine")) == sorted(["file", OWNER])
 
 
-def test_another_users_folder_stays(temp, monkeypatch):
+def test_another_users_folder_stays(temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, lane = left(temp)
     os.kill(lane, signal.SIGKILL)
     monkeypatch.setattr(os, "geteuid", lambda: root.stat().st_uid + 1)
@@ -85,7 +85,9 @@ def test_another_users_folder_stays(temp, monkeypatch):
 
 
 @pytest.mark.parametrize("by", ["its own run", "the next run"])
-def test_what_cannot_be_removed_is_reported_and_the_rest_is_removed(temp, monkeypatch, caplog, by):
+def test_what_cannot_be_removed_is_reported_and_the_rest_is_removed(
+    temp: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, by: str
+) -> None:
     """Such as an immutable file, or a folder that somebody has mounted."""
     unlink = os.unlink
 
@@ -118,7 +120,7 @@ def test_what_cannot_be_removed_is_reported_and_the_rest_is_removed(temp, monkey
     assert os.listdir(temp) == []
 
 
-def test_the_line_is_on_stderr(temp):
+def test_the_line_is_on_stderr(temp: Path) -> None:
     """With no logging set up, as in the command."""
     code = (
         "import os\nfrom grader.run import scratch_root as s\ns._FAREWELL = 0\n"

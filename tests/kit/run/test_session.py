@@ -167,7 +167,7 @@ def timeless(facts: StageFacts) -> list[CaseFact]:
     return [replace(fact, seconds=0) for fact in facts.cases]
 
 
-def test_the_same_answers_are_not_judged_again(grading):
+def test_the_same_answers_are_not_judged_again(grading: Grading) -> None:
     def body(checks: Counting, grade: Grade) -> None:
         for source in (RIGHT, WRONG):
             once = grade(source)
@@ -180,7 +180,7 @@ def test_the_same_answers_are_not_judged_again(grading):
     grading(body)
 
 
-def test_what_is_known_of_others_changes_no_verdict(grading):
+def test_what_is_known_of_others_changes_no_verdict(grading: Grading) -> None:
     alone: dict[bytes, list[CaseFact]] = {}
     sources = (RIGHT, WRONG, OTHER_WORDS, DIES, PRINTS)
     for each in sources:
@@ -197,7 +197,7 @@ def test_what_is_known_of_others_changes_no_verdict(grading):
     assert alone[WRONG] != alone[OTHER_WORDS]
 
 
-def test_another_seed_gives_other_inputs_to_random_cases_alone(grading):
+def test_another_seed_gives_other_inputs_to_random_cases_alone(grading: Grading) -> None:
     def body(checks: Counting, grade: Grade) -> None:
         first, second = (grade(RIGHT, seed) for seed in (1, 2))
         pairs = zip(first.cases, second.cases, strict=True)
@@ -207,7 +207,9 @@ def test_another_seed_gives_other_inputs_to_random_cases_alone(grading):
     grading(body)
 
 
-def test_a_check_that_no_longer_asks_what_it_did_is_run_from_its_beginning(grading, monkeypatch):
+def test_a_check_that_no_longer_asks_what_it_did_is_run_from_its_beginning(
+    grading: Grading, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def body(checks: Counting, grade: Grade) -> None:
         once = timeless(grade(RIGHT))
         original = Transcripts.follow
@@ -263,7 +265,9 @@ DIES_SECOND = b"def second():\n    import os\n    os._exit(3)\n"
         pytest.param(CATCHES, DIES_SECOND, Ending.WRONG, id="an answer"),
     ],
 )
-def test_what_one_submission_lacks_another_may_have(tmp_path, check, lacking, ending):
+def test_what_one_submission_lacks_another_may_have(
+    tmp_path: Path, check: str, lacking: bytes, ending: Ending
+) -> None:
     write_files(tmp_path, {"tests/checks/test_pair.py": check, "course.toml": TWO})
     course = read_course(tmp_path / "course.toml")
     stage = course.stage("pair")
@@ -309,7 +313,7 @@ def test_both(submission, name, value):
 """
 
 
-def test_a_process_that_has_lost_cuda_serves_no_other_case(tmp_path):
+def test_a_process_that_has_lost_cuda_serves_no_other_case(tmp_path: Path) -> None:
     course = TWO.replace('second = "number"', 'second = "number", third = "number"')
     write_files(tmp_path, {"tests/checks/test_pair.py": EACH, "course.toml": course})
     course_read = read_course(tmp_path / "course.toml")
@@ -325,7 +329,9 @@ def test_a_process_that_has_lost_cuda_serves_no_other_case(tmp_path):
     assert endings == [Ending.PASSED, Ending.RAISED, Ending.PASSED]
 
 
-def test_a_right_answer_that_came_too_late_is_held_against_nobody_else(grading, monkeypatch):
+def test_a_right_answer_that_came_too_late_is_held_against_nobody_else(
+    grading: Grading, monkeypatch: pytest.MonkeyPatch
+) -> None:
     exchange = Conversation.exchange
 
     def late(*args: Any, **kwargs: Any) -> Frame:
@@ -342,7 +348,9 @@ def test_a_right_answer_that_came_too_late_is_held_against_nobody_else(grading, 
     grading(body)
 
 
-def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(interpreter, tmp_path):
+def test_what_a_check_draws_by_itself_is_the_same_under_the_same_seed(
+    interpreter: Interpreter, tmp_path: Path
+) -> None:
     course = copy_tiny(tmp_path / "tiny")
     stage = course.stage("moving_average")
     stage.check_file.write_text(DRAWS, encoding="utf-8")
@@ -370,15 +378,17 @@ def first_fact(text: str, folder: Path, interpreter: Interpreter, more: bytes = 
     return facts.cases[0]
 
 
-def test_a_warning_in_a_check_shows_none_of_its_lines(interpreter, tmp_path, recwarn):
+def test_a_warning_in_a_check_shows_none_of_its_lines(
+    interpreter: Interpreter, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
     assert first_fact(WARNS, tmp_path / "tiny", interpreter).ending is Ending.PASSED
     assert not recwarn
 
 
 @pytest.mark.parametrize("record_cap", [0, 1 << 20])
 def test_who_spoils_what_a_check_gives_fails_and_the_check_is_not_broken(
-    interpreter, tmp_path, monkeypatch, record_cap
-):
+    interpreter: Interpreter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_cap: int
+) -> None:
     monkeypatch.setattr("grader.run.under_check._RECORD_CAP", record_cap)
     fact = first_fact(GIVES, tmp_path / "tiny", interpreter, SPOILS)
     assert fact.ending is Ending.WRONG and "OSError: no" in fact.message
@@ -389,25 +399,27 @@ def test_who_spoils_what_a_check_gives_fails_and_the_check_is_not_broken(
     [("submission.moving_average(numpy.ones(3), 2)", Ending.WRONG), ("[2.0]", Ending.BROKEN)],
 )
 def test_what_prepares_a_check_is_broken_unless_it_rejects_an_answer(
-    interpreter, tmp_path, found, ending
-):
+    interpreter: Interpreter, tmp_path: Path, found: str, ending: Ending
+) -> None:
     checks = PREPARES.format(found=found)
     assert first_fact(checks, tmp_path / "tiny", interpreter).ending is ending
 
 
-def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(interpreter, tmp_path):
+def test_what_a_check_file_draws_at_its_import_is_the_same_in_every_run(
+    interpreter: Interpreter, tmp_path: Path
+) -> None:
     drawn = [first_fact(DRAWS_AT_IMPORT, tmp_path / each, interpreter).message for each in "ab"]
     assert drawn[0] == drawn[1] != ""
 
 
-def test_an_error_after_one_of_the_learners_code_fails_in_its_way():
+def test_an_error_after_one_of_the_learners_code_fails_in_its_way() -> None:
     error = RuntimeError("the check has no use for it")
     error.__context__ = WrongReturn("None")
     assert _way(error) == WrongReturn.way
     assert _way(ValueError()) == _way(None) == ""
 
 
-def test_a_missing_name_is_said_without_the_call_of_another_function():
+def test_a_missing_name_is_said_without_the_call_of_another_function() -> None:
     stage: Any = SimpleNamespace(case=SimpleNamespace(not_written=False, last_call="fold(3)"))
     assert _ending(LoadError("wings.py does not define turn"), stage) == (
         Ending.RAISED,

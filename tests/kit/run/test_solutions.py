@@ -25,7 +25,7 @@ def references(monkeypatch: pytest.MonkeyPatch) -> References:
     return References(interpreter, TINY, TINY.stages[:1])
 
 
-def test_a_question_keeps_nothing_that_only_a_check_may_ask(references):
+def test_a_question_keeps_nothing_that_only_a_check_may_ask(references: References) -> None:
     target = {"function": NAME, "given": "import os", "name": "os", "probe": "held"}
     before = [{"target": {"given": "import os", "name": "os"}, "args": []}]
     question = {"op": "call", "target": target, "args": 1, "before": before, "measured": True}
@@ -37,13 +37,15 @@ def test_a_question_keeps_nothing_that_only_a_check_may_ask(references):
 @pytest.mark.parametrize(
     "target", [None, "x", {}, {"given": "x = 1", "name": "x"}, {"object": 0}, {"function": "print"}]
 )
-def test_nothing_else_is_answered(references, target):
+def test_nothing_else_is_answered(references: References, target: Any) -> None:
     with pytest.raises(WireError, match="only ask for the functions of earlier stages"):
         references.answer(Frame({"op": "call", "target": target}))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_a_later_stage_is_not_blamed_if_something_kills_the_worker_of_the_solutions(monkeypatch):
+def test_a_later_stage_is_not_blamed_if_something_kills_the_worker_of_the_solutions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     files = solution_files(TINY)
     files["moving_average.py"] += b"\nright = moving_average\n"
     files["moving_average.py"] += b"def moving_average(*given): return 2 * right(*given)\n"

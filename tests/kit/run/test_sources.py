@@ -22,7 +22,7 @@ from tests.kit.support.checkout import TINY
         ("x = 1  # import nothing\ny = 'from a import b'\nimport\nfrom", ""),
     ],
 )
-def test_the_libraries_of_a_stage_are_all_that_its_code_may_import(text, named):
+def test_the_libraries_of_a_stage_are_all_that_its_code_may_import(text: str, named: str) -> None:
     stage = TINY.stages[0]
     others = {
         "smooth.py": b"import csv",
@@ -33,7 +33,7 @@ def test_the_libraries_of_a_stage_are_all_that_its_code_may_import(text, named):
     assert sorted({*libraries(Submission("x", files), stage)} - {"torch"}) == named.split()
 
 
-def test_the_libraries_of_a_notebook_are_those_of_all_its_cells():
+def test_the_libraries_of_a_notebook_are_those_of_all_its_cells() -> None:
     cells = ("import b", "%%time\nimport a", *(f"import c{n}" for n in range(500)))
     found = libraries(Submission("x", {}, cells=cells), TINY.stages[0])
     assert len(found) == 200
@@ -41,7 +41,7 @@ def test_the_libraries_of_a_notebook_are_those_of_all_its_cells():
     assert found == ["a", "b"]
 
 
-def test_of_a_million_names_each_is_looked_at_once():
+def test_of_a_million_names_each_is_looked_at_once() -> None:
     files = {f"f{number}.py": b"" for number in range(200)}
     files["f0.py"] = "import {}".format(",".join(f"a{n:x}" for n in range(150_000))).encode()
     stage = TINY.stages[0]

@@ -8,7 +8,7 @@ import pytest
 from grader.run.stopping import first_interrupt
 
 
-def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops():
+def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops() -> None:
     before = signal.getsignal(signal.SIGINT)
     with first_interrupt() as is_over:
         assert not is_over()
@@ -19,7 +19,7 @@ def test_the_first_ctrl_c_asks_to_stop_and_the_second_one_stops():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_process_that_ctrl_c_has_ended_too_is_no_error_of_its_own():
+def test_a_process_that_ctrl_c_has_ended_too_is_no_error_of_its_own() -> None:
     def speak(is_pressed: bool) -> None:
         with first_interrupt():
             if is_pressed:
@@ -31,7 +31,7 @@ def test_a_process_that_ctrl_c_has_ended_too_is_no_error_of_its_own():
             speak(is_pressed)
 
 
-def test_a_ctrl_c_that_is_handled_otherwise_stays_so():
+def test_a_ctrl_c_that_is_handled_otherwise_stays_so() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with first_interrupt() as is_over:
@@ -42,7 +42,7 @@ def test_a_ctrl_c_that_is_handled_otherwise_stays_so():
         signal.signal(signal.SIGINT, before)
 
 
-def test_another_thread_changes_nothing():
+def test_another_thread_changes_nothing() -> None:
     def handler() -> object:
         with first_interrupt():
             return signal.getsignal(signal.SIGINT)

@@ -47,13 +47,13 @@ def same(found: CaseFact | None, learnt: CaseFact) -> bool:
     ]
 
 
-def test_nothing_is_asked_for_a_case_that_was_never_seen():
+def test_nothing_is_asked_for_a_case_that_was_never_seen() -> None:
     ask, requests = answering()
     assert Transcripts().follow(KEY, ask) is None
     assert requests == []
 
 
-def test_the_same_replies_mean_the_same_fact():
+def test_the_same_replies_mean_the_same_fact() -> None:
     known = Transcripts()
     learnt = known.learn(KEY, fact("a", "b"))
     assert learnt == fact("a", "b") and learnt.number is not None
@@ -62,7 +62,7 @@ def test_the_same_replies_mean_the_same_fact():
     assert requests == [0, 1]
 
 
-def test_at_a_new_reply_it_stops_asking():
+def test_at_a_new_reply_it_stops_asking() -> None:
     known = Transcripts()
     known.learn(KEY, fact("a", "b", "c"))
     ask, requests = answering("a", "x", "c")
@@ -70,7 +70,7 @@ def test_at_a_new_reply_it_stops_asking():
     assert requests == [0, 1]
 
 
-def test_what_was_new_is_known_the_next_time():
+def test_what_was_new_is_known_the_next_time() -> None:
     known = Transcripts()
     first = known.learn(KEY, fact("a", "b"))
     second = known.learn(KEY, fact("a", "x", ending=Ending.PASSED))
@@ -83,20 +83,20 @@ def test_what_was_new_is_known_the_next_time():
 @pytest.mark.parametrize(
     "other", [Key("fold.y", 7, "cpu"), Key("fold.x", 8, "cpu"), Key("fold.x", 7, "cuda")]
 )
-def test_another_case_seed_or_device_is_another_thing(other):
+def test_another_case_seed_or_device_is_another_thing(other: Key) -> None:
     known = Transcripts()
     known.learn(KEY, fact("a"))
     assert known.follow(other, answering("a")[0]) is None
 
 
 @pytest.mark.parametrize("ending", [Ending.TIMED_OUT, Ending.CRASHED, Ending.BROKEN])
-def test_what_may_come_out_otherwise_the_next_time_is_not_remembered(ending):
+def test_what_may_come_out_otherwise_the_next_time_is_not_remembered(ending: Ending) -> None:
     known = Transcripts()
     assert known.learn(KEY, fact("a", ending=ending)).number is None
     assert known.follow(KEY, answering("a")[0]) is None
 
 
-def test_what_was_printed_along_makes_no_difference_and_is_not_kept():
+def test_what_was_printed_along_makes_no_difference_and_is_not_kept() -> None:
     known = Transcripts()
     learnt = known.learn(KEY, fact("a", aside={"printed": "hello"}))
     found = known.follow(KEY, answering("a")[0])
@@ -104,12 +104,12 @@ def test_what_was_printed_along_makes_no_difference_and_is_not_kept():
     assert [exchange.reply.aside for exchange in found.exchanges] == [{}]
 
 
-def test_replies_that_came_over_no_wire_are_not_remembered():
+def test_replies_that_came_over_no_wire_are_not_remembered() -> None:
     own = CaseFact(CASE, Ending.PASSED, exchanges=(Exchange(asked(0), Frame({})),))
     assert Transcripts().learn(KEY, own).number is None
 
 
-def test_no_more_is_kept_than_there_is_room_for():
+def test_no_more_is_kept_than_there_is_room_for() -> None:
     known = Transcripts(cap=1000)  # bytes; a reply takes 500
     assert known.learn(KEY, fact("a", "b")).number is not None
     assert known.learn(KEY, fact("a", "c")).number is None
@@ -117,7 +117,7 @@ def test_no_more_is_kept_than_there_is_room_for():
     assert known.follow(KEY, answering("a", "b")[0]) is not None
 
 
-def test_a_check_that_asks_otherwise_for_the_same_replies_is_not_remembered():
+def test_a_check_that_asks_otherwise_for_the_same_replies_is_not_remembered() -> None:
     known = Transcripts()
     first = known.learn(KEY, fact("a", "b"))
     exchanges = (Exchange(asked(5), told("a")), Exchange(asked(1), told("z")))
@@ -125,7 +125,7 @@ def test_a_check_that_asks_otherwise_for_the_same_replies_is_not_remembered():
     assert same(known.follow(KEY, answering("a", "b")[0]), first)
 
 
-def test_a_check_that_ends_sooner_or_later_for_the_same_replies_is_not_remembered():
+def test_a_check_that_ends_sooner_or_later_for_the_same_replies_is_not_remembered() -> None:
     known = Transcripts()
     known.learn(KEY, fact("a", "b"))
     assert known.learn(KEY, fact("a")).number is None

@@ -88,7 +88,7 @@ def verdicts(trials: Trials) -> dict[str, str]:
     return {name: trial.verdict for name, trial in trials.items()}
 
 
-def test_each_thing_has_its_verdict(interpreter):
+def test_each_thing_has_its_verdict(interpreter: Interpreter) -> None:
     trials = tried(interpreter, LEGS + "def test_size(hatch): assert hatch(size=4).size == 4")
     assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
     assert trials["wrong"].outcomes == (("test_legs", "failed"),)  # the last that runs
@@ -107,7 +107,9 @@ def test_each_thing_has_its_verdict(interpreter):
     "tests, value",
     [pytest.param(ENDLESS, "ended", marks=pytest.mark.slow), ("legs = 2", "nothing")],
 )
-def test_tests_without_an_end_are_not_like_tests_that_nobody_runs(interpreter, tests, value):
+def test_tests_without_an_end_are_not_like_tests_that_nobody_runs(
+    interpreter: Interpreter, tests: str, value: str
+) -> None:
     stage = StageUnderCheck(STAGE, Counting(interpreter, tests))
     stage.begin(seed=3)
     trials = RemoteSubmission(stage).tried("hatch", {"right": RIGHT}, "Egg")
@@ -130,7 +132,7 @@ class Counting(WorkerAnswers):
         return super().tried(request)
 
 
-def test_all_are_tried_whatever_the_first_says(interpreter):
+def test_all_are_tried_whatever_the_first_says(interpreter: Interpreter) -> None:
     """One that is not written for some of them is written, and nothing is tried by itself later."""
     sources = {str(n): RIGHT.replace("return 2", f"return {n}") for n in range(4)}
     tests = "def test_legs(hatch):\n    if hatch().legs() < 3:\n        raise NotImplementedError\n"
@@ -148,7 +150,7 @@ def test_all_are_tried_whatever_the_first_says(interpreter):
     assert len(answers.seeds) == 4
 
 
-def test_a_stub_is_tried_no_more_than_once_on_each(interpreter):
+def test_a_stub_is_tried_no_more_than_once_on_each(interpreter: Interpreter) -> None:
     answers = Counting(interpreter, "def test_legs(hatch): raise NotImplementedError")
     stage = StageUnderCheck(STAGE, answers)
     for sources in (SOURCES, {"right": RIGHT}, {"wrong": WRONG}):
@@ -160,7 +162,7 @@ def test_a_stub_is_tried_no_more_than_once_on_each(interpreter):
     assert len(answers.seeds) == 2
 
 
-def test_what_broke_off_is_not_taken_up_by_a_later_call(interpreter):
+def test_what_broke_off_is_not_taken_up_by_a_later_call(interpreter: Interpreter) -> None:
     class Broken(Counting):
         def tried(self, request: Frame) -> Frame:
             super().tried(request)
@@ -177,7 +179,7 @@ def test_what_broke_off_is_not_taken_up_by_a_later_call(interpreter):
     assert len(answers.seeds) <= interpreter.at_once
 
 
-def test_no_seed_comes_twice(interpreter):
+def test_no_seed_comes_twice(interpreter: Interpreter) -> None:
     seeds = []
     for _ in range(2):
         answers = Counting(interpreter, LEGS)
@@ -186,7 +188,9 @@ def test_no_seed_comes_twice(interpreter):
     assert len(set(seeds)) == 4
 
 
-def test_several_are_tried_at_once_and_told_in_their_order(interpreter, monkeypatch):
+def test_several_are_tried_at_once_and_told_in_their_order(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(interpreter, "at_once", 2)
     both_are_there = threading.Barrier(2, timeout=20)
 
@@ -199,13 +203,15 @@ def test_several_are_tried_at_once_and_told_in_their_order(interpreter, monkeypa
     assert list(answers.side_by_side(number, requests)) == [0, 1, 2, 3]
 
 
-def test_each_trial_that_is_done_is_told(interpreter):
+def test_each_trial_that_is_done_is_told(interpreter: Interpreter) -> None:
     told: list[tuple[int, int]] = []
     tried_by(Counting(interpreter, LEGS), SOURCES, lambda *trials: told.append(trials))
     assert told == [(1, 2), (2, 2)]
 
 
-def test_ctrl_c_ends_what_is_being_tried(interpreter, monkeypatch):
+def test_ctrl_c_ends_what_is_being_tried(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A loop without an end would otherwise be waited for as long as the limit says."""
     monkeypatch.setattr(interpreter, "at_once", 2)
     course = replace(COURSE, limits=replace(COURSE.limits, load_seconds=10_000))
@@ -231,7 +237,7 @@ def test_ctrl_c_ends_what_is_being_tried(interpreter, monkeypatch):
     assert not interpreter.workers
 
 
-def test_what_cannot_be_imported_is_told(interpreter):
+def test_what_cannot_be_imported_is_told(interpreter: Interpreter) -> None:
     with pytest.raises(
         AnswerError, match=r"cannot be imported(.*\n)+  It is neither .* without it"
     ):
@@ -248,7 +254,7 @@ def test_what_cannot_be_imported_is_told(interpreter):
         "open('/a', 'w')",
     ],
 )
-def test_what_the_lock_refuses_is_told(interpreter, code):
+def test_what_the_lock_refuses_is_told(interpreter: Interpreter, code: str) -> None:
     tests = f"import subprocess\nfrom urllib import request\ndef test_legs(hatch): {code}"
     said = tried(interpreter, tests)["right"].said.split("\n")
     assert (
@@ -258,12 +264,12 @@ def test_what_the_lock_refuses_is_told(interpreter, code):
     assert f"    def test_legs(hatch): {code}" in said
 
 
-def test_an_error_in_a_test_comes_in_plain_words_too(interpreter):
+def test_an_error_in_a_test_comes_in_plain_words_too(interpreter: Interpreter) -> None:
     said = tried(interpreter, "def test_legs(hatch): hatch().legs().dim()")["right"].said
     assert "\n  in words  this is a plain int, and neither a tensor nor a layer\n" in said
 
 
-def test_a_thing_that_was_made_can_be_pickled(interpreter):
+def test_a_thing_that_was_made_can_be_pickled(interpreter: Interpreter) -> None:
     again = "pickle.loads(pickle.dumps(hatch(size=4)))"
     tests = f"import pickle\ndef test_size(hatch): assert {again}.size == 4"
     assert verdicts(tried(interpreter, tests)) == {"right": "passed", "wrong": "passed"}
@@ -294,7 +300,9 @@ BAD = {
         for name, bad in BAD.items()
     ],
 )
-def test_what_goes_wrong_costs_that_trial_alone(interpreter, code, why):
+def test_what_goes_wrong_costs_that_trial_alone(
+    interpreter: Interpreter, code: str, why: str
+) -> None:
     tests = f"def test_legs(hatch):\n    if hatch().legs() != 2:\n        {code}\n"
     trials = tried(interpreter, tests)
     assert trials["right"].verdict == "passed"
@@ -304,7 +312,7 @@ def test_what_goes_wrong_costs_that_trial_alone(interpreter, code, why):
 
 
 @pytest.mark.slow
-def test_a_stage_has_no_more_time_than_it_has(interpreter):
+def test_a_stage_has_no_more_time_than_it_has(interpreter: Interpreter) -> None:
     sources = {str(n): RIGHT.replace("2", str(n)) for n in range(6)}
     trials = tried(interpreter, ENDLESS, sources)
     assert set(verdicts(trials).values()) == {"nothing"}
@@ -312,7 +320,7 @@ def test_a_stage_has_no_more_time_than_it_has(interpreter):
     assert sum("halved each time" in why for why in ended) >= 4, ended
 
 
-def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter):
+def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter: Interpreter) -> None:
     limits = replace(COURSE.limits, stage_seconds=4.2)
     submission = Submission("birds", {"eggs.py": ENDLESS.encode()})
     answers = WorkerAnswers(interpreter, Import(replace(COURSE, limits=limits), STAGE, submission))
@@ -333,7 +341,7 @@ def test_an_endless_loop_is_told_with_the_time_that_it_had(interpreter):
     assert said[-1] == f"This stage has used up its 4.2 seconds: {SLOW}"
 
 
-def test_a_conftest_of_the_learners_is_no_conftest(interpreter):
+def test_a_conftest_of_the_learners_is_no_conftest(interpreter: Interpreter) -> None:
     files = {
         "eggs.py": LEGS.encode(),
         "conftest.py": b"def pytest_runtest_call(item): assert 0",
@@ -343,7 +351,7 @@ def test_a_conftest_of_the_learners_is_no_conftest(interpreter):
     assert verdicts(tried_by(answers)) == {"right": "passed", "wrong": "failed"}
 
 
-def test_each_is_tried_once_a_stage():
+def test_each_is_tried_once_a_stage() -> None:
     class Tests:
         tries = 0
 
@@ -361,7 +369,7 @@ def test_each_is_tried_once_a_stage():
     assert Tests.tries == 2
 
 
-def test_the_order_is_another_each_time():
+def test_the_order_is_another_each_time() -> None:
     def order() -> str:
         seen: list[str] = []
 
@@ -408,13 +416,13 @@ def test_legs(hatch):
 """
 
 
-def test_nothing_above_a_test_tells_what_it_is_given(interpreter):
+def test_nothing_above_a_test_tells_what_it_is_given(interpreter: Interpreter) -> None:
     tried(interpreter, LEGS)  # so that the server has something to remember
     for trial in tried(interpreter, LOOKS_UP).values():
         assert (trial.verdict, trial.said) == ("passed", "")
 
 
-def test_what_was_seen_before_is_not_seen_again():
+def test_what_was_seen_before_is_not_seen_again() -> None:
     words = vocabulary_of([RIGHT, "def of(a): a.wing.song = b.flight()"])
     assert {"wing", "song", "b", "flight"} < words and "a" not in words
     seen = set()
@@ -463,7 +471,9 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("tests, said", UNUSABLE.values(), ids=UNUSABLE)
-def test_what_pytest_does_not_take_is_told_with_its_line(interpreter, tests, said):
+def test_what_pytest_does_not_take_is_told_with_its_line(
+    interpreter: Interpreter, tests: str, said: list[str]
+) -> None:
     trial = tried(interpreter, tests, {"right": RIGHT})["right"]
     assert trial.said.split("\n") == ["test_legs", f"  {said[0]}", *said[1:]]
 
@@ -487,18 +497,18 @@ NO_TESTS = {
 
 
 @pytest.mark.parametrize("tests, ended", NO_TESTS.values(), ids=NO_TESTS)
-def test_why_there_is_no_test_is_told(interpreter, tests, ended):
+def test_why_there_is_no_test_is_told(interpreter: Interpreter, tests: str, ended: str) -> None:
     trial = tried(interpreter, tests, {"right": RIGHT})["right"]
     assert (trial.verdict, trial.ended) == ("nothing", ended)
 
 
-def test_a_fixture_of_any_scope_may_take_the_given_one(interpreter):
+def test_a_fixture_of_any_scope_may_take_the_given_one(interpreter: Interpreter) -> None:
     tests = "import pytest\n@pytest.fixture(scope='session')\ndef egg(hatch): return hatch()\n"
     trials = tried(interpreter, f"{tests}def test_legs(egg): assert egg.legs() == 2")
     assert verdicts(trials) == {"right": "passed", "wrong": "failed"}
 
 
-def test_there_are_all_fixtures_of_pytests(interpreter):
+def test_there_are_all_fixtures_of_pytests(interpreter: Interpreter) -> None:
     tests = """
 import logging
 def test_legs(hatch, caplog, capsys, monkeypatch, record_property, recwarn, request, tmp_path):
@@ -528,11 +538,11 @@ NONSENSE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("header", NONSENSE)
-def test_what_makes_no_sense_says_nothing(header):
+def test_what_makes_no_sense_says_nothing(header: dict[str, Any]) -> None:
     assert trial_of(header).verdict == "nothing"
 
 
-def test_what_a_stranger_says_is_cut_and_made_visible():
+def test_what_a_stranger_says_is_cut_and_made_visible() -> None:
     header = {
         "outcomes": [["test_\x1b[31m" + "x" * 500, "failed"]],
         "made": 1,
@@ -545,7 +555,7 @@ def test_what_a_stranger_says_is_cut_and_made_visible():
     assert trial.said.endswith(" ...")
 
 
-def test_a_long_word_is_cut_and_a_name_is_one_line():
+def test_a_long_word_is_cut_and_a_name_is_one_line() -> None:
     first = {"test": "a\nb", "type": "Bad\n  eggs.py, line 1\r\x85", "message": "x" * 300}
     trial = trial_of({"outcomes": [["a\nb", "failed"]], "made": 1, "first": first})
     assert trial.said == f"a b\n  Bad eggs.py, line 1: {'x' * 196} ..."

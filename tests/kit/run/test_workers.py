@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from grader.run import workers
 from grader.run.lanes import can_fork
 from grader.run.solutions import solution_files
 from grader.run.worker.wire import Closed, Frame
-from grader.run.workers import Interpreter, Worker, how_it_ended
+from grader.run.workers import End, Interpreter, Worker, how_it_ended
 from grader.types.course import Limits
 from grader.types.report import Report, Status
 from grader.types.submission import Submission
@@ -44,12 +45,12 @@ def run_cells(worker: Worker, *cells: str, names: tuple[str, ...] = ()) -> bool:
         ("threads", "too many threads"),
     ],
 )
-def test_how_a_process_ended_is_said_in_words(status, words):
+def test_how_a_process_ended_is_said_in_words(status: End, words: str) -> None:
     assert words in how_it_ended(status)
 
 
 @pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
-def test_a_copy_has_workers_of_its_own_and_ends_with_them():
+def test_a_copy_has_workers_of_its_own_and_ends_with_them() -> None:
     def answers(worker: Worker) -> bool:
         return run_cells(worker, "x = 1", names=("x",))
 
@@ -72,7 +73,7 @@ def test_a_copy_has_workers_of_its_own_and_ends_with_them():
         worker.channel.close()
 
 
-def test_who_grades_without_a_gpu_sees_none(monkeypatch):
+def test_who_grades_without_a_gpu_sees_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     with Interpreter((), Limits(), gpu=True):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
@@ -81,7 +82,9 @@ def test_who_grades_without_a_gpu_sees_none(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_gpus_interpreter_gets_what_cuda_reads_and_no_more(monkeypatch):
+def test_a_gpus_interpreter_gets_what_cuda_reads_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/lib64-nvidia")
     asked = "import os; x = sorted(n for n in os.environ if n not in ('LC_CTYPE', 'TMPDIR'))"
@@ -107,13 +110,13 @@ assert not {"torch._dynamo", "torch._inductor", "sympy"} & {*sys.modules}
 """
 
 
-def test_watching_and_comparing_do_not_import_torchs_compiler(interpreter):
+def test_watching_and_comparing_do_not_import_torchs_compiler(interpreter: Interpreter) -> None:
     worker = interpreter.start()
     assert run_cells(worker, WATCHING)
     worker.end()
 
 
-def test_no_worker_has_to_import_what_a_stage_forbids(interpreter):
+def test_no_worker_has_to_import_what_a_stage_forbids(interpreter: Interpreter) -> None:
     forbidden = [name for stage in COURSE.stages for name in stage.forbidden]
     assert any(name.startswith("torch.onnx.ops.") for name in forbidden)
     worker = interpreter.start()
@@ -128,7 +131,9 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt < 1300
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks workers")
-def test_a_new_worker_leaves_the_memory_that_it_shares_with_the_interpreter_alone(interpreter):
+def test_a_new_worker_leaves_the_memory_that_it_shares_with_the_interpreter_alone(
+    interpreter: Interpreter,
+) -> None:
     """It has to copy each page that it writes to. A look at all modules writes to a thousand."""
     worker = interpreter.start()
     assert run_cells(worker, PAGES)
@@ -209,8 +214,8 @@ _setup_privateuseone_for_python_backend()
 @pytest.mark.slow
 @pytest.mark.parametrize("device", [False, True], ids=["", "with a GPU"])
 def test_what_torch_loads_when_it_is_first_used_is_there_in_a_worker(
-    *, device, tmp_path, monkeypatch
-):
+    *, device: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Compiling needs a C++ compiler, which no worker may start: code runs as it is written."""
     (tmp_path / "a_gpu.py").write_text(A_GPU if device else "", encoding="utf-8")
     path = [*workers._environment_path(), str(tmp_path)]
@@ -239,7 +244,7 @@ with Interpreter(tuple(sys.argv[2:]), Limits(), gpu=False) as interpreter:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the worker cleans up nothing")
 @pytest.mark.parametrize("when", ["working", "importing"])
-def test_a_grader_that_is_killed_leaves_nothing_behind(tmp_path, when):
+def test_a_grader_that_is_killed_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
     preload = ["numpy"] if when == "importing" else []
     process = subprocess.Popen(
         [sys.executable, "-c", GRADER, when, *preload],
@@ -257,7 +262,9 @@ def test_a_grader_that_is_killed_leaves_nothing_behind(tmp_path, when):
     assert until(lambda: not os.listdir(tmp_path) and not alive(pids), 20)
 
 
-def test_without_a_server_that_watches_it_is_said_what_is_not_held(monkeypatch):
+def test_without_a_server_that_watches_it_is_said_what_is_not_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """As on a system without fork, where the interpreter becomes the worker."""
     monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
     stages = TINY.stages[:1]
@@ -268,7 +275,7 @@ def test_without_a_server_that_watches_it_is_said_what_is_not_held(monkeypatch):
     assert "disk space, threads" in note
 
 
-def test_without_fork_no_process_runs_two_submissions(monkeypatch):
+def test_without_fork_no_process_runs_two_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
     """One process runs the stages of a submission one after the other; the next one is fresh."""
     monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
     stages, right = TINY.stages[:1], solution_files(TINY)
@@ -281,7 +288,9 @@ def test_without_fork_no_process_runs_two_submissions(monkeypatch):
     assert with_engine(TINY, stages, "cpu", body) == [0, stages[0].points]
 
 
-def test_without_fork_an_earlier_stage_is_found_to_be_the_cause(monkeypatch):
+def test_without_fork_an_earlier_stage_is_found_to_be_the_cause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The course's own stage answers in a process of its own, beside the learner's one."""
     monkeypatch.setattr("grader.run.workers._CAN_FORK", False)
     first, second = TINY.stages[:2]
@@ -311,7 +320,9 @@ lock.Lock.apply = apply
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks workers")
-def test_a_worker_that_is_less_locked_than_was_said_runs_nothing(tmp_path, monkeypatch):
+def test_a_worker_that_is_less_locked_than_was_said_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The interpreter's own child tells what is missing, before there is any worker."""
     (tmp_path / "later.py").write_text(LESS_LOCKED, encoding="utf-8")
     path = [*workers._environment_path(), str(tmp_path)]
@@ -322,7 +333,7 @@ def test_a_worker_that_is_less_locked_than_was_said_runs_nothing(tmp_path, monke
             interpreter.start().channel.receive(time.monotonic() + 10)
 
 
-def test_pytest_is_loaded_for_those_alone_who_run_tests():
+def test_pytest_is_loaded_for_those_alone_who_run_tests() -> None:
     with Interpreter((), Limits(), gpu=False) as interpreter:
         for tests in (False, True):
             worker = interpreter.start(tests=tests)

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ def behave(job: str) -> Any:
 
 @pytest.mark.parametrize("lanes", [1, 3])
 @pytest.mark.parametrize("most, processes", [(1, 6), (2, 3)])
-def test_a_process_does_as_many_jobs_as_it_may(lanes, most, processes):
+def test_a_process_does_as_many_jobs_as_it_may(lanes: int, most: int, processes: int) -> None:
     found = dict(in_forks("abcdef", behave, BOUNDS, lanes=lanes, most=most))
     assert {job: said[0] for job, said in found.items()} == {job: job for job in "abcdef"}
     own = {said[1] for said in found.values()} - {os.getpid()}
@@ -55,18 +56,18 @@ def test_a_process_does_as_many_jobs_as_it_may(lanes, most, processes):
         ("eat", Fate.CRASHED),
     ],
 )
-def test_what_hangs_or_dies_is_lost_and_the_next_is_not(job, lost):
+def test_what_hangs_or_dies_is_lost_and_the_next_is_not(job: str, lost: Fate) -> None:
     first, second = in_forks([job, "talk"], behave, BOUNDS, most=2)
     assert first == (job, lost)
     assert second[1][0] == "talk"
 
 
-def test_a_large_result_comes_whole():
+def test_a_large_result_comes_whole() -> None:
     ((_, said),) = in_forks([1], lambda job: "x" * (1 << 20), BOUNDS)
     assert len(said) == 1 << 20
 
 
-def test_each_job_of_a_process_has_all_the_time():
+def test_each_job_of_a_process_has_all_the_time() -> None:
     def work(job: int) -> int:
         end = time.process_time() + 0.6 * BOUNDS.seconds
         while time.process_time() < end:
@@ -76,7 +77,7 @@ def test_each_job_of_a_process_has_all_the_time():
     assert dict(in_forks([0, 1, 2], work, BOUNDS, most=3)) == {0: 0, 1: 1, 2: 2}
 
 
-def test_closing_it_ends_every_process(tmp_path):
+def test_closing_it_ends_every_process(tmp_path: Path) -> None:
     def work(job: int) -> None:
         (tmp_path / str(os.getpid())).touch()
         if job:

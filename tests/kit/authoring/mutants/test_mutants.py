@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
@@ -48,7 +49,7 @@ def record(course: Course, slug: str, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_several_at_a_time_come_to_the_same(course):
+def test_several_at_a_time_come_to_the_same(course: Course) -> None:
     told: list[tuple[str, int, int]] = []
     fates = []
     for lanes in (1, 3):
@@ -65,7 +66,7 @@ def test_several_at_a_time_come_to_the_same(course):
 # --- weak checks -----------------------------------------------------------------------------
 
 
-def test_a_live_mutant_is_shown_as_a_diff(course):
+def test_a_live_mutant_is_shown_as_a_diff(course: Course) -> None:
     edit(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     trials = tried(course, "roughness")
     diffs = [trial.diff for trial in trials.trials if trial.fate is Fate.LIVE]
@@ -124,7 +125,9 @@ def is_told(course: Course, trials: StageTrials, check: str) -> bool:
 
 
 @pytest.mark.slow
-def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(course, monkeypatch):
+def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     count = 0
     for stage in course.stages:
         for check, trials in blunted(course, stage.slug, monkeypatch):
@@ -136,7 +139,7 @@ def test_for_a_check_that_asserts_nothing_it_is_told_what_now_lives(course, monk
 
 
 @pytest.mark.slow
-def test_of_a_stage_of_the_kits_course_too(tmp_path, monkeypatch):
+def test_of_a_stage_of_the_kits_course_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left_out = shutil.ignore_patterns("__pycache__", ".*", "kit", "*.egg-info")
     shutil.copytree(ROOT, tmp_path / "copy", ignore=left_out)
     course = read_course(tmp_path / "copy" / "course.toml")
@@ -149,7 +152,7 @@ def removed(diff: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_lives_in_a_check_is_shown_as_what_lives_at_all(course):
+def test_what_lives_in_a_check_is_shown_as_what_lives_at_all(course: Course) -> None:
     stage = course.stage("moving_average")
     whole = stage.check_file.read_text(encoding="utf-8")
     stage.check_file.write_text(without_assertions(whole, "length"), encoding="utf-8")
@@ -179,13 +182,15 @@ reason = "nothing is added"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after, said", [("0", "is no longer a mutant"), ("1", "is caught by")])
-def test_a_record_of_no_mutant_or_of_one_that_is_caught_is_named(course, after, said):
+def test_a_record_of_no_mutant_or_of_one_that_is_caught_is_named(
+    course: Course, after: str, said: str
+) -> None:
     record(course, "smooth", SAME.replace("times + 0", f"times + {after}"))
     (problem,) = tried(course, "smooth").problems
     assert problem.startswith(f"tests/mutants/smooth.toml: equivalent 1 {said}")
 
 
-def test_a_malformed_record_is_an_error(course):
+def test_a_malformed_record_is_an_error(course: Course) -> None:
     record(course, "smooth", "[[equivalent]]\nwhere = 3\n")
     with pytest.raises(CourseError, match=r"tests/mutants/smooth\.toml: equivalent 1: 'where'"):
         tried(course, "smooth")
@@ -195,7 +200,7 @@ def test_a_malformed_record_is_an_error(course):
 
 
 @pytest.mark.slow
-def test_needed_tells_what_a_check_alone_catches(course):
+def test_needed_tells_what_a_check_alone_catches(course: Course) -> None:
     trials = tried(course, "moving_average", needed=True)
     needs = {need.check.partition(".")[2]: need.only for need in trials.needs}
     assert needs["length"] == ()
@@ -205,7 +210,7 @@ def test_needed_tells_what_a_check_alone_catches(course):
 
 
 @pytest.mark.slow
-def test_a_check_that_nothing_needs_wants_a_reason(course):
+def test_a_check_that_nothing_needs_wants_a_reason(course: Course) -> None:
     course.stage("moving_average").mutants_file.unlink()
     problems = tried(course, "moving_average", needed=True).problems
     told = (
@@ -219,7 +224,7 @@ def test_a_check_that_nothing_needs_wants_a_reason(course):
 
 
 @pytest.mark.slow
-def test_an_overlap_that_is_none_is_named(course):
+def test_an_overlap_that_is_none_is_named(course: Course) -> None:
     found = tried(course, "smooth", needed=True).needs[0].only[0]
     tables = (
         f"[overlaps.{check}]\nreason = 'good'\ncatches = ['{found}']\n"
@@ -244,7 +249,7 @@ catches = ["average_in_place"]
 
 
 @pytest.mark.slow
-def test_a_witness_that_is_none_is_named(course):
+def test_a_witness_that_is_none_is_named(course: Course) -> None:
     record(course, "moving_average", STALE)
     trials = tried(course, "moving_average")
     (problem,) = trials.problems
@@ -257,7 +262,7 @@ def test_a_witness_that_is_none_is_named(course):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["", STALE])
-def test_what_needed_prints_is_the_record_that_there_has_to_be(course, before):
+def test_what_needed_prints_is_the_record_that_there_has_to_be(course: Course, before: str) -> None:
     record(course, "moving_average", before)
     words = ("moving_average", "--needed", "--course", str(course.root))
     output, _ = grade(*words).communicate()
@@ -271,7 +276,7 @@ def test_what_needed_prints_is_the_record_that_there_has_to_be(course, before):
 
 
 @pytest.mark.slow
-def test_needed_prints_how_to_explain_what_lives(course):
+def test_needed_prints_how_to_explain_what_lives(course: Course) -> None:
     edit(course.stage("roughness").check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     output, _ = grade("roughness", "--needed", "--course", str(course.root)).communicate()
     assert "Write this into tests/mutants/roughness.toml, for" in output
@@ -284,14 +289,14 @@ def test_needed_prints_how_to_explain_what_lives(course):
 # --- odd stages and ends ---------------------------------------------------------------------
 
 
-def test_a_solution_that_fails_is_told_and_not_changed(course):
+def test_a_solution_that_fails_is_told_and_not_changed(course: Course) -> None:
     edit(course.stage("smooth").solution_file, "range(times)", "range(times + 1)")
     trials = tried(course, "smooth")
     assert trials.trials == ()
     assert "the solution fails smooth.values" in trials.problems[0]
 
 
-def test_a_stage_whose_solution_is_a_test_has_no_mutants(course):
+def test_a_stage_whose_solution_is_a_test_has_no_mutants(course: Course) -> None:
     fixture = EntryPoint("values", ("tests",), is_fixture=True)
     (trials,) = try_mutants(
         course, [replace(course.stage("roughness"), entry_points=(fixture,))]
@@ -300,7 +305,7 @@ def test_a_stage_whose_solution_is_a_test_has_no_mutants(course):
 
 
 @pytest.mark.slow
-def test_what_hangs_or_dies_is_caught(course):
+def test_what_hangs_or_dies_is_caught(course: Course) -> None:
     edit(
         course.stage("roughness").solution_file,
         "    neighbours_in_pairs",
@@ -312,7 +317,9 @@ def test_what_hangs_or_dies_is_caught(course):
     assert trials.count(Fate.TIMED_OUT) > 0 and trials.count(Fate.CRASHED) > 0
 
 
-def test_what_one_mutant_leaves_behind_does_not_catch_the_next(course, monkeypatch):
+def test_what_one_mutant_leaves_behind_does_not_catch_the_next(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(math, "kept", 1.0, raising=False)
     stage = course.stage("roughness")
     edit(stage.check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
@@ -336,7 +343,7 @@ def plain(course: Course, slug: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_every_mutant_is_tried_and_none_lives(course):
+def test_every_mutant_is_tried_and_none_lives(course: Course) -> None:
     process = grade("--course", str(course.root), "--json", "--jobs", "1")
     output, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
@@ -349,7 +356,7 @@ def test_every_mutant_is_tried_and_none_lives(course):
         assert found["problems"] == [] and all(trial["caught_by"] for trial in trials)
 
 
-def test_the_command_shows_what_lives_and_fails(course):
+def test_the_command_shows_what_lives_and_fails(course: Course) -> None:
     edit(course.stage("smooth").check_file, "@pytest.mark.points(1)\ndef", "def")
     edit(course.stage("smooth").check_file, "(3)", "(4)")
     edit(course.stage("smooth").check_file, "test_once", "once")
@@ -361,13 +368,13 @@ def test_the_command_shows_what_lives_and_fails(course):
     assert "Every mutant" not in output
 
 
-def test_the_command_says_that_nothing_lives(course):
+def test_the_command_says_that_nothing_lives(course: Course) -> None:
     code, output = plain(course, "smooth")
     assert code == 0 and "Every mutant is caught or explained." in output
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_it_at_once_with_what_is_known():
+def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
     with grade("multi_head_attention", "--plain", "--jobs", "2") as process:
         # The first mutants.
         assert until(lambda: psutil.Process(process.pid).children(), 120)

@@ -76,11 +76,11 @@ def made(line: str, library: str = "torch") -> set[str]:
         ("return x.any()", "return x.all()"),
     ],
 )
-def test_a_line_may_become_another(line, becomes):
+def test_a_line_may_become_another(line: str, becomes: str) -> None:
     assert becomes in made(line)
 
 
-def test_a_default_is_changed_and_ignored():
+def test_a_default_is_changed_and_ignored() -> None:
     found = made("return y")
     for default in ("y: int = 4, z: bool = True", "y: int = 2, z: bool = True"):
         assert f"def f(x, {default}):" in found
@@ -88,14 +88,14 @@ def test_a_default_is_changed_and_ignored():
     assert {"y = 3", "z = True"} <= found
 
 
-def test_only_an_integer_is_off_by_one_in_a_call():
+def test_only_an_integer_is_off_by_one_in_a_call() -> None:
     assert {"return g(x, y - 1)", "return g(x, y + 1)"} <= made("return g(x, y)")
     assert not {"return g(x + 1, y)", "return g(z + 1)"} & (
         made("return g(x, y)") | made("return g(z)")
     )
 
 
-def test_nothing_else_is_changed():
+def test_nothing_else_is_changed() -> None:
     for mutant in mutants("return x  # x + 1"):
         tree = ast.parse(mutant.source)
         function = tree.body[-1]
@@ -106,14 +106,14 @@ def test_nothing_else_is_changed():
         assert "y: int" in mutant.source
 
 
-def test_what_an_error_says_is_free():
+def test_what_an_error_says_is_free() -> None:
     assert made('raise ValueError(f"{x + 1} is wrong")') >= {
         'raise RuntimeError(f"{x + 1} is wrong")'
     }
     assert not any("x - 1" in line for line in made('raise ValueError(f"{x + 1} is wrong")'))
 
 
-def test_a_course_without_torch_has_none_of_its_methods():
+def test_a_course_without_torch_has_none_of_its_methods() -> None:
     assert not any("detach" in line for line in made("return g(x)", "numpy"))
 
 
@@ -121,7 +121,7 @@ def test_a_course_without_torch_has_none_of_its_methods():
     "taken, may_detach",
     [("n: int, m: float = 1.0", False), ("n: int, x: torch.Tensor", True), ("n", True), ("", True)],
 )
-def test_no_gradient_comes_from_plain_numbers(taken, may_detach):
+def test_no_gradient_comes_from_plain_numbers(taken: str, may_detach: bool) -> None:
     source = f"""import torch
 def f({taken}):
     ### BEGIN SOLUTION
@@ -132,7 +132,7 @@ def f({taken}):
     assert any(mutant.operator == "detach" for mutant in found) == may_detach
 
 
-def test_no_two_mutants_are_one_and_none_is_the_solution():
+def test_no_two_mutants_are_one_and_none_is_the_solution() -> None:
     found = mutants("return g(x + 1, y * 2, dim=-1)")
     trees = [ast.dump(ast.parse(mutant.source)) for mutant in found]
     assert len(set(trees)) == len(trees)
@@ -140,20 +140,20 @@ def test_no_two_mutants_are_one_and_none_is_the_solution():
     assert ast.dump(ast.parse(own)) not in trees
 
 
-def test_an_id_stays_the_same_whatever_is_edited_elsewhere():
+def test_an_id_stays_the_same_whatever_is_edited_elsewhere() -> None:
     line = "return g(x + 1)  # a remark"
     longer = f"w = 5\n    {line.replace('a remark', 'another')}"
     before, after = ({mutant.id for mutant in mutants(each)} for each in (line, longer))
     assert before <= after
 
 
-def test_the_same_line_twice_gives_two_ids():
+def test_the_same_line_twice_gives_two_ids() -> None:
     found = [mutant.id for mutant in mutants("g(x)\n    g(x)")]
     assert len(set(found)) == len(found)
     assert any(id.endswith("-2") for id in found)
 
 
-def test_a_mutant_tells_its_function():
+def test_a_mutant_tells_its_function() -> None:
     source = "class A:\n    def f(self):\n        ### BEGIN SOLUTION\n        return 1\n"
     found = mutants_of_source(source + "        ### END SOLUTION\n", "a.py")
     assert {mutant.where for mutant in found} == {"A.f"}

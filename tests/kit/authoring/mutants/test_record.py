@@ -1,6 +1,7 @@
 """What an author records of mutants, and what is said of a record that makes no sense."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -17,29 +18,29 @@ OVERLAP = {"reason": "first", "catches": ["mean_of_all"]}
 RECORD = {"where": "f", "before": "  x = 1\n", "after": "x = 2", "reason": "it is the same"}
 
 
-def test_lines_are_kept_without_their_indentation():
+def test_lines_are_kept_without_their_indentation() -> None:
     (equivalent,) = parse_records({"equivalent": [RECORD]}, "f.toml").equivalent
     assert equivalent.change == ("f", ("x = 1",), ("x = 2",))
 
 
-def test_one_reason_may_hold_for_several_changes():
+def test_one_reason_may_hold_for_several_changes() -> None:
     records = parse_records({"equivalent": [{**RECORD, "after": ["x = 2", "x = 3"]}]}, "f.toml")
     assert [record.after for record in records.equivalent] == [("x = 2",), ("x = 3",)]
 
 
-def test_a_record_of_an_overlap_is_read_as_it_is_written():
+def test_a_record_of_an_overlap_is_read_as_it_is_written() -> None:
     overlap = Overlap('says "why"', ("f.axis.1a2b3c", "mean_of_all"))
     lines = overlap_lines("shape", overlap)
     assert parse_records(tomllib.loads("\n".join(lines)), "f.toml").overlaps == {"shape": overlap}
 
 
-def test_a_record_of_a_mutant_is_read_as_it_is_written():
+def test_a_record_of_a_mutant_is_read_as_it_is_written() -> None:
     equivalent = Equivalent("f", ("x = {", '"a": 1}'), ("x = {}",), 'says "why"')
     lines = equivalent_lines(equivalent)
     assert parse_records(tomllib.loads("\n".join(lines)), "f.toml").equivalent == (equivalent,)
 
 
-def test_there_need_be_no_record():
+def test_there_need_be_no_record() -> None:
     assert parse_records({}, "f.toml").equivalent == ()
 
 
@@ -68,6 +69,6 @@ def test_there_need_be_no_record():
         ({"overlaps": {"shape": {**OVERLAP, "catches": []}}}, "shape: 'catches' is empty"),
     ],
 )
-def test_a_record_that_makes_no_sense_is_an_error(table, match):
+def test_a_record_that_makes_no_sense_is_an_error(table: dict[str, Any], match: str) -> None:
     with pytest.raises(CourseError, match=f"^f.toml: .*{match}"):
         parse_records(table, "f.toml")

@@ -23,12 +23,12 @@ SLUG = "head_mean"
 COPIED = ("grader", "solutions", "exercises", "hints", "tests/checks", "tests/accepted")
 
 
-def test_it_takes_sixty_lines_that_fit_the_screen():
+def test_it_takes_sixty_lines_that_fit_the_screen() -> None:
     lines = SECTION[0].rstrip().splitlines()
     assert len(lines) <= 60 and max(map(len, lines)) <= 80
 
 
-def test_it_is_typed_on_any_system():
+def test_it_is_typed_on_any_system() -> None:
     """No option that only GNU's tools have, and no other language than the shell's own."""
     assert {language for language, _ in BLOCKS} == {"sh"}
     typed = "".join(text for _, text in BLOCKS)
@@ -58,7 +58,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_stage_goes_from_nothing_to_a_graded_class(copy, tmp_path):
+def test_a_stage_goes_from_nothing_to_a_graded_class(copy: Path, tmp_path: Path) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -1,6 +1,7 @@
 """`grade new --course`: a course that is one from the start, without stages or with one."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,10 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.types.errors import KitError
 from tests.kit.support.files import tree, write_files
+from tests.kit.support.tiny import Capture
 
 
-def test_a_course_without_stages_is_one_and_takes_the_first(here):
+def test_a_course_without_stages_is_one_and_takes_the_first(here: Path) -> None:
     course, files = new_course(here / "deep" / "origami", 'Fold "paper"')
     assert read_course(here / "deep" / "origami" / "course.toml") == course
     assert (course.name, course.title, course.preload) == ("origami", 'Fold "paper"', ("numpy",))
@@ -26,7 +28,7 @@ def test_a_course_without_stages_is_one_and_takes_the_first(here):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_its_first_stage_is_of_the_library_that_was_named(here, library):
+def test_its_first_stage_is_of_the_library_that_was_named(here: Path, library: str) -> None:
     first = Wanted("half_turn", "Half turn")
     course, files = new_course(here / "origami", "Fold", library=library, first=first)
     assert course.preload == course.requirements == LIBRARIES[library]
@@ -47,7 +49,9 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_without_stages_every_command_says_what_to_do(here, words, capsys, monkeypatch):
+def test_without_stages_every_command_says_what_to_do(
+    here: Path, words: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     course, _ = new_course(here / "origami", "Fold")
     monkeypatch.chdir(course.root)
     before = tree(here)
@@ -85,7 +89,9 @@ def typing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     return type_
 
 
-def test_on_a_terminal_it_asks_for_all_and_enter_takes_what_it_offers(here, typing, capsys):
+def test_on_a_terminal_it_asks_for_all_and_enter_takes_what_it_offers(
+    here: Path, typing: Callable[..., list[str]], capsys: Capture
+) -> None:
     asked = typing("", "", "", "")
     assert main(["new", "--course", "paper-birds"]) == 0
     assert asked == [
@@ -102,7 +108,9 @@ def test_on_a_terminal_it_asks_for_all_and_enter_takes_what_it_offers(here, typi
     ]
 
 
-def test_it_asks_again_after_what_cannot_be_and_not_for_what_was_given(here, typing, capsys):
+def test_it_asks_again_after_what_cannot_be_and_not_for_what_was_given(
+    here: Path, typing: Callable[..., list[str]], capsys: Capture
+) -> None:
     asked = typing("numbers", "python", "2nd", "fold")
     assert main(["new", "--course", "birds", "--name", "paper", "--title", "Paper"]) == 0
     assert len(asked) == 4
@@ -114,7 +122,9 @@ def test_it_asks_again_after_what_cannot_be_and_not_for_what_was_given(here, typ
     assert (course.name, course.preload, course.stages[0].slug) == ("paper", (), "fold")
 
 
-def test_stopped_among_the_questions_it_writes_nothing(here, typing):
+def test_stopped_among_the_questions_it_writes_nothing(
+    here: Path, typing: Callable[..., list[str]]
+) -> None:
     typing("birds")
     assert main(["new", "--course", "birds"]) == 130
     assert tree(here) == {}
@@ -141,7 +151,9 @@ def test_stopped_among_the_questions_it_writes_nothing(here, typing):
         (lambda here: new_course(here, "Mine", name="mine"), ": choose another folder"),
     ],
 )
-def test_a_folder_that_is_taken_stays_as_it_is(here, prepare, told):
+def test_a_folder_that_is_taken_stays_as_it_is(
+    here: Path, prepare: Callable[[Path], None], told: str
+) -> None:
     prepare(here)
     before = tree(here)
     with pytest.raises(KitError) as refused:
@@ -150,7 +162,7 @@ def test_a_folder_that_is_taken_stays_as_it_is(here, prepare, told):
     assert tree(here) == before
 
 
-def test_what_cannot_be_a_course_leaves_nothing(here):
+def test_what_cannot_be_a_course_leaves_nothing(here: Path) -> None:
     with pytest.raises(KitError, match="'my birds': name the course with letters"):
         new_course(here / "birds", "Fold", name="my birds")
     with pytest.raises(KitError, match="'random' is a module of Python's standard library"):
@@ -161,7 +173,7 @@ def test_what_cannot_be_a_course_leaves_nothing(here):
     assert new_course(here / "my (paper) birds", "Fold")[0].name == "my-paper-birds"
 
 
-def test_a_title_is_made_of_a_name():
+def test_a_title_is_made_of_a_name() -> None:
     assert [title_of(name) for name in ("half_turn", "BPE-in.python")] == [
         "Half turn",
         "BPE in python",

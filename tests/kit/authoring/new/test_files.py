@@ -71,40 +71,40 @@ def grown(text: str, after: str | None) -> tuple[str, str]:
     return before, behind
 
 
-def test_the_table_comes_behind_the_stage_that_was_named_with_its_comments():
+def test_the_table_comes_behind_the_stage_that_was_named_with_its_comments() -> None:
     before, behind = grown(BIRDS, "fold")
     assert before.endswith("# Harder than it looks.\n\n")
     assert behind.startswith("\n# Then the wings,\n# which come in twos.\n\n[[stages]]\n")
     assert before.removesuffix("\n") + behind == BIRDS
 
 
-def test_without_a_name_it_comes_behind_the_last_stage():
+def test_without_a_name_it_comes_behind_the_last_stage() -> None:
     before, behind = grown(BIRDS, None)
     assert before.endswith('[stages.entry_points]\nwings = "number"\n\n')
     assert behind.startswith("\n# What is handed out.\n[[assignments]]")
     assert before.removesuffix("\n") + behind == BIRDS
 
 
-def test_a_file_without_an_end_of_line_gets_one():
+def test_a_file_without_an_end_of_line_gets_one() -> None:
     text = BIRDS.partition("\n\n# What is handed out")[0]
     assert with_stage(text, ["fold", "wings"], TABLE, None) == f"{text}\n\n{TABLE}"
 
 
-def test_the_line_ends_are_those_of_the_file():
+def test_the_line_ends_are_those_of_the_file() -> None:
     windows = BIRDS.replace("\n", "\r\n")
     for after in ("fold", None):
         text = with_stage(windows, ["fold", "wings"], TABLE, after)
         assert text == with_stage(BIRDS, ["fold", "wings"], TABLE, after).replace("\n", "\r\n")
 
 
-def test_a_stage_that_is_not_there_is_told_with_what_comes_close():
+def test_a_stage_that_is_not_there_is_told_with_what_comes_close() -> None:
     with pytest.raises(KitError, match=r"--after: there is no stage 'wing' \(did you mean 'wings'"):
         grown(BIRDS, "wing")
     with pytest.raises(KitError, match="no stage 'xyz'; `grade list` shows all stages"):
         grown(BIRDS, "xyz")
 
 
-def test_stages_that_are_written_in_another_way_are_left_to_the_author(tmp_path):
+def test_stages_that_are_written_in_another_way_are_left_to_the_author(tmp_path: Path) -> None:
     stage = '{ slug = "fold", title = "Fold", points = 1, entry_points = { fold = "number" } }'
     text = f'schema = 1\nname = "birds"\ntitle = "Birds"\nstages = [\n    {stage},\n]\n'
     (tmp_path / "course.toml").write_text(text, encoding="utf-8")
@@ -114,7 +114,7 @@ def test_stages_that_are_written_in_another_way_are_left_to_the_author(tmp_path)
     assert list(tree(tmp_path)) == ["course.toml"]
 
 
-def test_what_reads_otherwise_than_it_looks_is_left_to_the_author(tmp_path):
+def test_what_reads_otherwise_than_it_looks_is_left_to_the_author(tmp_path: Path) -> None:
     text = BIRDS.format(preload="").replace('title = "Fold"', 'title = """\n[[stages]]\n"""')
     text = text.replace('[[stages]]\nslug = "wings"', "[[ 'stages' ]]\nslug = \"wings\"")
     (tmp_path / "course.toml").write_text(text, encoding="utf-8")
@@ -129,7 +129,7 @@ def test_what_reads_otherwise_than_it_looks_is_left_to_the_author(tmp_path):
 
 
 @pytest.mark.parametrize("preload", STYLES.values(), ids=STYLES)
-def test_a_new_stage_runs_as_it_is(tmp_path, preload):
+def test_a_new_stage_runs_as_it_is(tmp_path: Path, preload: str) -> None:
     (tmp_path / "course.toml").write_text(BIRDS.format(preload=preload), encoding="utf-8")
     stage, files = new_stage(
         read_course(tmp_path / "course.toml"), Wanted("nest", 'A "nest" \\ of «two»', bonus=True)
@@ -178,7 +178,7 @@ def test_a_new_stage_runs_as_it_is(tmp_path, preload):
     assert all(mistake.named == mistake.id for mistake in proof.misconceptions)
 
 
-def test_several_stages_keep_their_order_and_the_comments(birds):
+def test_several_stages_keep_their_order_and_the_comments(birds: Course) -> None:
     file = birds.root / "course.toml"
     before = file.read_text(encoding="utf-8")
     for slug, after in (("nest", None), ("beak", "fold"), ("tail", "wings")):
@@ -218,7 +218,9 @@ def test_several_stages_keep_their_order_and_the_comments(birds):
         ("nest", "x" * 61, "--title: has 61 characters: use at most 60"),
     ],
 )
-def test_each_fault_has_its_own_line_and_leaves_nothing(birds, slug, title, told):
+def test_each_fault_has_its_own_line_and_leaves_nothing(
+    birds: Course, slug: str, title: str, told: str
+) -> None:
     before = tree(birds.root)
     with pytest.raises(KitError) as refused:
         new_stage(birds, Wanted(slug, title))
@@ -226,7 +228,9 @@ def test_each_fault_has_its_own_line_and_leaves_nothing(birds, slug, title, told
     assert tree(birds.root) == before
 
 
-def test_a_folder_of_that_name_in_the_working_folder_hides_nothing(birds, monkeypatch):
+def test_a_folder_of_that_name_in_the_working_folder_hides_nothing(
+    birds: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(birds.root)
     (birds.root / "nest").mkdir()
     assert new_stage(birds, Wanted("nest", "Nest"))[0].slug == "nest"
@@ -239,14 +243,18 @@ def test_a_folder_of_that_name_in_the_working_folder_hides_nothing(birds, monkey
         ("hints", r"hints.*: cannot be written"),  # it should be a folder
     ],
 )
-def test_a_file_in_the_way_is_named_and_nothing_is_left_behind(birds, file, told):
+def test_a_file_in_the_way_is_named_and_nothing_is_left_behind(
+    birds: Course, file: str, told: str
+) -> None:
     before = tree(write_files(birds.root, {file: "mine"}))
     with pytest.raises(KitError, match=told):
         new_stage(birds, Wanted("nest", "Nest"))
     assert tree(birds.root) == before
 
 
-def test_being_stopped_leaves_nothing_behind(birds, monkeypatch):
+def test_being_stopped_leaves_nothing_behind(
+    birds: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stopped(path: Path, text: str) -> None:
         raise KeyboardInterrupt
 
@@ -257,7 +265,7 @@ def test_being_stopped_leaves_nothing_behind(birds, monkeypatch):
     assert tree(birds.root) == before
 
 
-def test_an_installed_course_stays_as_it_is(birds, tmp_path):
+def test_an_installed_course_stays_as_it_is(birds: Course, tmp_path: Path) -> None:
     installed = replace(birds, root=tmp_path / "grader_courses" / "birds")
     with pytest.raises(KitError, match="`grade new --course DIR` starts a"):
         new_stage(installed, Wanted("nest", "Nest"))

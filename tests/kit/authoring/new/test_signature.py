@@ -14,6 +14,7 @@ from grader.types.course import Course
 from grader.types.errors import KitError
 from tests.kit.support.checkout import run_python
 from tests.kit.support.files import edit
+from tests.kit.support.tiny import Typed
 
 TOML = """\
 schema = 1
@@ -51,11 +52,11 @@ def course(root: Path, preload: str) -> Course:
         ("f(ids: list[int], n_words)", [Value("ids", "list[int]"), Value("n_words", "int")]),
     ],
 )
-def test_a_signature_says_what_each_parameter_is(text, parameters):
+def test_a_signature_says_what_each_parameter_is(text: str, parameters: list[Value]) -> None:
     assert list(read_function(text).call.parameters) == parameters
 
 
-def test_several_results_and_a_class_are_read():
+def test_several_results_and_a_class_are_read() -> None:
     call = read_function('attend(q: "B T") -> ("B T", "B")').call
     assert call.is_tuple and [each.axes for each in call.results] == [("B", "T"), ("B",)]
     block = read_class('Block(d_model, eps=1e-5)(x: "B T") -> "B T"')
@@ -78,8 +79,13 @@ def test_several_results_and_a_class_are_read():
     ],
 )
 def test_a_signature_that_cannot_be_read_is_told_in_a_line_and_nothing_is_written(
-    tmp_path, monkeypatch, refused, option, text, told
-):
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: Typed,
+    option: str,
+    text: str,
+    told: str,
+) -> None:
     course(tmp_path, '"torch"')
     monkeypatch.chdir(tmp_path)
     [line] = refused("new", "nest", "--title", "Nest", option, text).splitlines()
@@ -87,14 +93,14 @@ def test_a_signature_that_cannot_be_read_is_told_in_a_line_and_nothing_is_writte
     assert [path.name for path in tmp_path.iterdir()] == ["course.toml"]
 
 
-def test_plain_python_has_no_axes(tmp_path):
+def test_plain_python_has_no_axes(tmp_path: Path) -> None:
     told = r"neither torch nor numpy: write it like 'f\(x: list\[int\], n: int\) -> float'"
     with pytest.raises(KitError, match=told):
         new_stage(course(tmp_path, ""), Wanted("nest", "Nest", functions=[SHIFT]))
 
 
 @pytest.mark.parametrize("library", PRELOAD)
-def test_what_is_to_be_written_is_a_to_do_and_no_proof(tmp_path, library):
+def test_what_is_to_be_written_is_a_to_do_and_no_proof(tmp_path: Path, library: str) -> None:
     axes = "" if library == "plain" else ': "B T"'
     stage, files = new_stage(
         course(tmp_path, PRELOAD[library]),
@@ -121,7 +127,9 @@ def test_what_is_to_be_written_is_a_to_do_and_no_proof(tmp_path, library):
 
 
 @pytest.mark.parametrize("library", ["torch", "numpy"])
-def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(tmp_path, library):
+def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(
+    tmp_path: Path, library: str
+) -> None:
     whole = course(tmp_path, PRELOAD[library])
     stage, _ = new_stage(whole, Wanted("nest", "Nest", functions=[SHIFT], bonus=True))
     edit(stage.solution_file, "raise NotImplementedError", "return x + n")
@@ -142,7 +150,7 @@ def test_the_checks_are_whole_when_the_right_answer_and_the_inputs_are(tmp_path,
     assert [mistake.named for mistake in proof.misconceptions] == ["minus"]
 
 
-def test_the_right_answer_takes_what_a_call_may_leave_out(tmp_path):
+def test_the_right_answer_takes_what_a_call_may_leave_out(tmp_path: Path) -> None:
     whole = course(tmp_path, PRELOAD["numpy"])
     stage, _ = new_stage(whole, Wanted("nest", "Nest", functions=['f(x: "B T", k=2)']))
     text = stage.check_file.read_text("utf-8")
@@ -162,7 +170,9 @@ def test_the_right_answer_takes_what_a_call_may_leave_out(tmp_path):
         ),
     ],
 )
-def test_a_square_has_the_same_axis_twice(tmp_path, library, signature, answer, axes):
+def test_a_square_has_the_same_axis_twice(
+    tmp_path: Path, library: str, signature: str, answer: str, axes: str
+) -> None:
     whole = course(tmp_path, PRELOAD[library])
     stage, _ = new_stage(whole, Wanted("nest", "Nest", functions=[signature]))
     edit(stage.solution_file, "raise NotImplementedError", f"return {answer}")
@@ -177,7 +187,7 @@ def test_a_square_has_the_same_axis_twice(tmp_path, library, signature, answer, 
 
 
 @pytest.mark.slow
-def test_a_module_is_checked_with_parameters_that_the_check_draws(tmp_path):
+def test_a_module_is_checked_with_parameters_that_the_check_draws(tmp_path: Path) -> None:
     whole = course(tmp_path, '"torch"')
     signature = 'Egg(d_model)(x: "B T D") -> "B T D"'
     stage, _ = new_stage(whole, Wanted("nest", "Nest", classes=[signature], bonus=True))
@@ -208,7 +218,7 @@ def test_a_module_is_checked_with_parameters_that_the_check_draws(tmp_path):
 
 
 @pytest.mark.parametrize("preload", [("numpy",), ()])
-def test_a_right_float_may_be_rounded_in_another_way(preload):
+def test_a_right_float_may_be_rounded_in_another_way(preload: tuple[str, ...]) -> None:
     for kind, comparison in (("float", "expect_close"), ("int", "expect_equal")):
         entry = read_function(f"share(sizes: list[int], n: int) -> {kind}", bool(preload))
         written = check_file("share", [entry], style_of(preload))

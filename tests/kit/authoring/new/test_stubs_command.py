@@ -1,8 +1,10 @@
 """`grade stubs`: writes what is out of step, and says what it left alone."""
 
+from pathlib import Path
+
 from grader.command.main import main
 from tests.kit.support.files import edit
-from tests.kit.support.tiny import Capture
+from tests.kit.support.tiny import Capture, Typed
 
 BEGUN = "is not the stub: someone worked in it, or the stub's code has changed"
 WORK = "def fold(sheet):\n    return sheet / 2\n"
@@ -14,13 +16,13 @@ def said(capsys: Capture) -> list[str]:
     return shown.out.splitlines()
 
 
-def test_in_step(birds, capsys):
+def test_in_step(birds: Path, capsys: Capture) -> None:
     for words in (["stubs"], ["stubs", "--check"]):
         assert main(words) == 0
         assert said(capsys) == ["All 3 stubs match their solutions."]
 
 
-def test_absent_and_old(birds, capsys):
+def test_absent_and_old(birds: Path, capsys: Capture) -> None:
     fold, wings = birds / "exercises" / "fold.py", birds / "exercises" / "wings.py"
     stub = wings.read_text(encoding="utf-8")
     fold.unlink()
@@ -38,7 +40,7 @@ def test_absent_and_old(birds, capsys):
     assert main(["stubs", "--check"]) == 0
 
 
-def test_work_is_left_alone_unless_forced(birds, capsys):
+def test_work_is_left_alone_unless_forced(birds: Path, capsys: Capture) -> None:
     fold = birds / "exercises" / "fold.py"
     fold.write_text(WORK, encoding="utf-8")
     assert main(["stubs"]) == 1
@@ -59,6 +61,6 @@ def test_work_is_left_alone_unless_forced(birds, capsys):
     assert "NotImplementedError" in fold.read_text(encoding="utf-8")
 
 
-def test_a_wrong_solution(birds, refused):
+def test_a_wrong_solution(birds: Path, refused: Typed) -> None:
     (birds / "solutions" / "wings.py").write_text("x = 1\n", encoding="utf-8")
     assert refused("stubs").startswith("grade: solutions/wings.py: has no '### BEGIN")

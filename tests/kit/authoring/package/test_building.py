@@ -15,7 +15,7 @@ from grader.command.main import main
 from grader.read.course_file import read_course
 from grader.read.stubs import read_stub
 from tests.kit.support.files import edit, write_files
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 pytest.importorskip("hatchling", reason="packages are built with hatchling")
 
@@ -43,7 +43,9 @@ def metadata(wheel: Path) -> Message:
         return email.message_from_bytes(archive.read(name))
 
 
-def test_the_packages_hold_the_course_and_the_kit_and_say_who_wrote_it(tiny, capsys):
+def test_the_packages_hold_the_course_and_the_kit_and_say_who_wrote_it(
+    tiny: Path, capsys: Capture
+) -> None:
     course = read_course(tiny / "course.toml")
     course.stages[0].exercise_file.write_text("mine = 1\n", encoding="utf-8")
     assert main(["package", "--course", "tiny"]) == 0
@@ -91,7 +93,7 @@ def test_the_packages_hold_the_course_and_the_kit_and_say_who_wrote_it(tiny, cap
     assert tops == {"grader"}
 
 
-def test_what_is_new_goes_with_the_course_and_no_student_by_name(tiny):
+def test_what_is_new_goes_with_the_course_and_no_student_by_name(tiny: Path) -> None:
     terms = """[[assignments]]
 name = "averages"
 stages = ["moving_average"]
@@ -104,7 +106,7 @@ extensions = { ann = 2026-11-02T23:59:00Z }
     assert b"averages" in files["course.toml"] and b"ann" not in files["course.toml"]
 
 
-def test_versions_to_install_go_with_the_course_if_it_has_its_own(tiny):
+def test_versions_to_install_go_with_the_course_if_it_has_its_own(tiny: Path) -> None:
     course = read_course(tiny / "course.toml")
     assert "constraints.txt" not in course_files(course)
     (tiny / "constraints.txt").write_text("numpy==2.0\n", encoding="utf-8")
@@ -119,7 +121,9 @@ def test_versions_to_install_go_with_the_course_if_it_has_its_own(tiny):
         ("numpy>=1.26", "numpy>>1", "no package can be built: Dependency #2 .*numpy>>1"),
     ],
 )
-def test_what_no_package_can_be_built_of_is_one_line(tiny, capsys, old, new, told):
+def test_what_no_package_can_be_built_of_is_one_line(
+    tiny: Path, capsys: Capture, old: str, new: str, told: str
+) -> None:
     edit(tiny / "course.toml", old, new)
     assert main(["package", "--course", "tiny"]) == 2
     said = capsys.readouterr()
@@ -127,11 +131,13 @@ def test_what_no_package_can_be_built_of_is_one_line(tiny, capsys, old, new, tol
     assert re.search(f"grade: course.toml: {told}", said.err)
 
 
-def test_packages_that_cannot_be_written_are_told(tiny, refused):
+def test_packages_that_cannot_be_written_are_told(tiny: Path, refused: Typed) -> None:
     (tiny.parent / "dist").write_text("in the way", encoding="utf-8")
     assert "dist: cannot be written" in refused("package", "--course", "tiny")
 
 
-def test_without_hatchling_it_says_how_to_get_it(tiny, refused, monkeypatch):
+def test_without_hatchling_it_says_how_to_get_it(
+    tiny: Path, refused: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "hatchling.builders.wheel", None)
     assert "pip install 'course-grader[author]'" in refused("package", "--course", "tiny")

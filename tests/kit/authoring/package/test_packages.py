@@ -67,7 +67,9 @@ def words(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_course_of_plain_python_is_learnt_and_proven_where_there_is_no_torch(plain, tmp_path):
+def test_a_course_of_plain_python_is_learnt_and_proven_where_there_is_no_torch(
+    plain: Path, tmp_path: Path
+) -> None:
     assert not [name for name in ("torch", "matplotlib") if (plain / name).exists()]
     assert "cd byte-pair-encoding" in grade(plain, tmp_path, "init")  # the only course there
     mine = tmp_path / TOKENS.name
@@ -84,7 +86,9 @@ def test_a_course_of_plain_python_is_learnt_and_proven_where_there_is_no_torch(p
 
 
 @pytest.mark.slow
-def test_an_installed_course_is_released_and_a_class_graded_with_it(plain, tmp_path):
+def test_an_installed_course_is_released_and_a_class_graded_with_it(
+    plain: Path, tmp_path: Path
+) -> None:
     for channel in ("nbgrader", "student", "gradescope", "github"):
         assert "not proven" not in grade(plain, tmp_path, "release", channel)
     workflow = (tmp_path / "byte-pair-encoding-github" / ".github" / "workflows").glob("*.yml")
@@ -101,13 +105,15 @@ def test_an_installed_course_is_released_and_a_class_graded_with_it(plain, tmp_p
 
 
 @pytest.mark.slow
-def test_the_course_that_builds_on_attention_is_proven(several, tmp_path):
+def test_the_course_that_builds_on_attention_is_proven(several: Path, tmp_path: Path) -> None:
     said = grade(several, tmp_path, "verify", "--course", BLOCK.name)
     assert "The course is proven." in said
 
 
 @pytest.mark.slow
-def test_each_folder_has_its_own_course_and_no_command_acts_for_another(several, tmp_path):
+def test_each_folder_has_its_own_course_and_no_command_acts_for_another(
+    several: Path, tmp_path: Path
+) -> None:
     names = ", ".join(sorted(course.name for course in (COURSE, TOKENS, BLOCK)))
     for typed in (["list"], ["init"], ["notebook"]):
         said = grade(several, tmp_path, *typed, code=2)
@@ -128,7 +134,7 @@ def test_each_folder_has_its_own_course_and_no_command_acts_for_another(several,
 
 
 @pytest.mark.slow
-def test_a_course_that_is_gone_is_named_and_the_others_stay(several, tmp_path):
+def test_a_course_that_is_gone_is_named_and_the_others_stay(several: Path, tmp_path: Path) -> None:
     tokens, block = (workspace(several, tmp_path, course) for course in (TOKENS, BLOCK))
     kept = several / "grader_courses" / package_folder(TOKENS)
     kept.rename(tmp_path / "elsewhere")
@@ -141,7 +147,7 @@ def test_a_course_that_is_gone_is_named_and_the_others_stay(several, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_students_copies_of_two_courses_are_installed_side_by_side(tmp_path):
+def test_the_students_copies_of_two_courses_are_installed_side_by_side(tmp_path: Path) -> None:
     site = environment(tmp_path / "environment", [*KITS_NEEDS, "hatchling"])
     for course in (TOKENS, TINY):
         write_files(tmp_path / f"unzipped {course.name}", student_files(course))
@@ -170,7 +176,7 @@ def count_pairs(ids):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
-def test_a_worker_reads_no_file_of_any_course(several, tmp_path):
+def test_a_worker_reads_no_file_of_any_course(several: Path, tmp_path: Path) -> None:
     mine = workspace(several, tmp_path, TOKENS)
     paths = [
         str(several / "grader_courses" / package_folder(course) / "solutions" / stage.file_name)
@@ -201,7 +207,7 @@ assert not torch.equal(block(x), seen)
 
 
 @pytest.mark.slow
-def test_the_block_takes_the_attention_of_this_kits_course(several):
+def test_the_block_takes_the_attention_of_this_kits_course(several: Path) -> None:
     folders = [str(course.root / "solutions") for course in (COURSE, BLOCK)]
     program = f"import sys; sys.path[:0] = {folders}\n{JOINED}"
     done = subprocess.run([python(several), "-c", program], capture_output=True, text=True)

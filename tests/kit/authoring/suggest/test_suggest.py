@@ -20,7 +20,7 @@ from grader.read.course_file import read_course
 from grader.read.misconceptions import read_misconceptions
 from grader.types.course import Course
 from tests.kit.support.checkout import TINY
-from tests.kit.support.tiny import Capture, change
+from tests.kit.support.tiny import Capture, Say, Typed, change
 
 _OTHERS = ("moving_average", "roughness")
 MISTAKES = "hints/misconceptions/{}.py"
@@ -34,7 +34,7 @@ def bare(course: Course, slug: str) -> None:
 # --- which changes ---------------------------------------------------------------------------
 
 
-def test_the_most_natural_changes_come_first_and_only_the_solution_is_changed():
+def test_the_most_natural_changes_come_first_and_only_the_solution_is_changed() -> None:
     source = (TINY.root / "solutions" / "moving_average.py").read_text("utf-8")
     found = list(candidates(source, "moving_average.py", ["moving_average"]))
     assert len({ast.dump(ast.parse(each.mutant.source)) for each in found}) == len(found) > 30
@@ -45,7 +45,7 @@ def test_the_most_natural_changes_come_first_and_only_the_solution_is_changed():
     assert all(each.function == "moving_average" for each in found)
 
 
-def test_what_an_author_has_listed_is_not_suggested_again(course):
+def test_what_an_author_has_listed_is_not_suggested_again(course: Course) -> None:
     stage = course.stage("roughness")
     listed = suggest(course, stage)
     bare(course, "roughness")
@@ -57,8 +57,8 @@ def test_what_an_author_has_listed_is_not_suggested_again(course):
 
 
 def test_a_change_of_a_function_that_another_one_calls_is_suggested_once(
-    course, grade, monkeypatch
-):
+    course: Course, grade: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(course.root)
     grade(
         "new",
@@ -88,7 +88,9 @@ def test_a_change_of_a_function_that_another_one_calls_is_suggested_once(
 @pytest.mark.parametrize(
     "slug", ["smooth", *(pytest.param(slug, marks=pytest.mark.slow) for slug in _OTHERS)]
 )
-def test_each_one_kept_is_caught_and_gets_its_name(course, monkeypatch, capsys, grade, slug):
+def test_each_one_kept_is_caught_and_gets_its_name(
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: Capture, grade: Typed, slug: str
+) -> None:
     bare(course, slug)
     monkeypatch.chdir(course.root)
     assert "that behave in a new way" in grade("suggest", slug)
@@ -131,7 +133,7 @@ class Block(nn.Module):
 '''
 
 
-def test_a_misconception_brings_all_that_it_needs_and_imports_no_stage():
+def test_a_misconception_brings_all_that_it_needs_and_imports_no_stage() -> None:
     sources = {
         "block": HELPED,
         "split": "import math\n\ndef halves(x):\n    return x / math.sqrt(4)\n",
@@ -152,7 +154,7 @@ def test_a_misconception_brings_all_that_it_needs_and_imports_no_stage():
     assert with_mistakes(text, []).count("import math") == 1
 
 
-def test_an_example_goes_into_a_docstring_that_has_none(course):
+def test_an_example_goes_into_a_docstring_that_has_none(course: Course) -> None:
     assert suggest(course, course.stage("roughness")).examples == ()
     change(course, "solutions/roughness.py", "    >>> roughness([1.0, 4.0, 2.0])\n    3.0\n", "")
     without = (course.root / "solutions/roughness.py").read_text("utf-8")
@@ -171,7 +173,7 @@ def test_an_example_goes_into_a_docstring_that_has_none(course):
 
 
 @pytest.mark.parametrize("zeros", [np.zeros((3, 4, 5)), torch.zeros(3, 4, 5)])
-def test_an_example_has_short_axes_and_numbers_in_order(zeros):
+def test_an_example_has_short_axes_and_numbers_in_order(zeros: Any) -> None:
     library = "torch" if hasattr(zeros, "new_tensor") else "np"
     [example] = examples([Call("f", {"x": zeros})], lambda name: lambda x: x + 1)
     assert example.lines[:2] == (f">>> x = {library}.arange(8.0).reshape(2, 2, 2)", ">>> f(x)[-1]")
@@ -180,7 +182,7 @@ def test_an_example_has_short_axes_and_numbers_in_order(zeros):
 # --- inputs that nobody has tried --------------------------------------------------------------
 
 
-def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course):
+def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course: Course) -> None:
     text = (course.root / "tests/checks/test_roughness.py").read_text("utf-8")
     before, _, after = text.partition("@pytest.mark.parametrize(")
     _, _, rest = after.partition("\n)\n")
@@ -192,7 +194,7 @@ def test_an_input_that_a_check_lacks_is_named_with_what_it_would_catch(course):
     assert [each.call.given["values"] for each in found.partings] == [[], [1.0, 2.0, 4.0] * 2]
 
 
-def test_a_call_that_a_check_makes_is_no_new_one():
+def test_a_call_that_a_check_makes_is_no_new_one() -> None:
     def whole(text: str) -> int:
         return len(text)
 
@@ -206,7 +208,7 @@ def test_a_call_that_a_check_makes_is_no_new_one():
     assert not [*partings([*calls, Call("f", {"text": ""})], lambda name: whole, [wrong])]
 
 
-def test_the_case_of_a_text_is_varied():
+def test_the_case_of_a_text_is_varied() -> None:
     def small(text: str) -> str:
         return text.lower()
 
@@ -220,7 +222,7 @@ def _scaled(x: Any, gain: float = 1.0, shift: float = 0.0) -> Any:
 
 
 @pytest.mark.parametrize("zeros", [np.zeros((2, 3)), torch.zeros(2, 3)])
-def test_inputs_that_hide_a_mistake_are_varied_and_so_is_what_no_call_gives(zeros):
+def test_inputs_that_hide_a_mistake_are_varied_and_so_is_what_no_call_gives(zeros: Any) -> None:
     def wrong(function: Any) -> Any:
         return ("", lambda name: _scaled, "wrong", lambda name: function)
 
@@ -233,7 +235,9 @@ def test_inputs_that_hide_a_mistake_are_varied_and_so_is_what_no_call_gives(zero
     assert told(lambda x, gain=1.0, shift=0.0: x * gain) == ["f(x, shift=0.5)"]
 
 
-def test_a_solution_that_fails_its_checks_is_told_beside_the_suggestions(course, grade):
+def test_a_solution_that_fails_its_checks_is_told_beside_the_suggestions(
+    course: Course, grade: Typed
+) -> None:
     change(course, "solutions/roughness.py", "return max", "return min")
     shown = " ".join(grade("suggest", "roughness", "--course", str(course.root)).split())
     said = "Your solution does not pass roughness.values: `grade verify roughness` says why."
@@ -249,7 +253,7 @@ def refused(course: Course, capsys: Capture) -> str:
     return line
 
 
-def test_a_solution_that_is_not_written_is_told(course, capsys):
+def test_a_solution_that_is_not_written_is_told(course: Course, capsys: Capture) -> None:
     old = "    return max((abs(right - left) for left, right in neighbours_in_pairs), default=0.0)"
     change(course, "solutions/roughness.py", old, "    raise NotImplementedError  # TODO: this")
     assert "solutions/roughness.py: is not written yet" in refused(course, capsys)
@@ -259,7 +263,9 @@ def test_a_solution_that_is_not_written_is_told(course, capsys):
     "command", ["suggest", "grade", "grade --submission solutions", "verify --mutants"]
 )
 @pytest.mark.parametrize("line", ["return (", "raise ValueError(3)"])
-def test_a_solution_that_is_broken_is_told(course, monkeypatch, say, command, line):
+def test_a_solution_that_is_broken_is_told(
+    course: Course, monkeypatch: pytest.MonkeyPatch, say: Say, command: str, line: str
+) -> None:
     monkeypatch.chdir(course.root)
     solution = course.root / "solutions" / "roughness.py"
     solution.write_text(f"{solution.read_text('utf-8')}\n{line}\n", encoding="utf-8")
@@ -269,7 +275,7 @@ def test_a_solution_that_is_broken_is_told(course, monkeypatch, say, command, li
     assert (code, f"solutions/roughness.py:{at}: " in error + shown) == (2, True), (shown, error)
 
 
-def test_checks_that_call_nothing_are_told(course, capsys):
+def test_checks_that_call_nothing_are_told(course: Course, capsys: Capture) -> None:
     change(
         course,
         "tests/checks/test_roughness.py",

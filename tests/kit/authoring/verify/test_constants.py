@@ -33,19 +33,19 @@ class Token:
         (map(str, (10, 2)), ["00", "0"]),
     ],
 )
-def test_plain_values_are_filled_with_zeros(right, zeros):
+def test_plain_values_are_filled_with_zeros(right: Any, zeros: Any) -> None:
     found = {constant.name: constant.find("f")(7) for constant in _quiet(right)}
     assert found == {"zeros": zeros, "input": 7, "None": None} | {"ones": found["ones"]}
     assert found["ones"] not in (right, zeros)
 
 
 @pytest.mark.parametrize("right", ["", b"", [], set(), {}], ids=repr)
-def test_an_odd_answer_is_another_even_if_the_right_one_is_empty(right):
+def test_an_odd_answer_is_another_even_if_the_right_one_is_empty(right: Any) -> None:
     found = {constant.name: constant for constant in constants(STAGE, lambda _: lambda _: right)}
     assert found["zeros"].find("f")(7) == right != found["odd"].find("f")(7)
 
 
-def test_a_generator_that_raises_is_no_error_of_a_constant():
+def test_a_generator_that_raises_is_no_error_of_a_constant() -> None:
     def refusing(x: int) -> Iterator[int]:
         yield x
         raise ValueError

@@ -21,6 +21,7 @@ from grader.types.report import Diagnosis
 from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.files import edit
 from tests.kit.support.processes import until
+from tests.kit.support.tiny import Capture, Say, Typed
 
 
 @pytest.fixture
@@ -41,7 +42,9 @@ def explained(course: Course, slug: str, *, lanes: int = 1) -> StageExplained:
 
 
 @pytest.mark.usefixtures("few")
-def test_every_misconception_gets_its_own_name_and_every_caught_mutant_a_way(course):
+def test_every_misconception_gets_its_own_name_and_every_caught_mutant_a_way(
+    course: Course,
+) -> None:
     told: list[tuple[str, int, int]] = []
     stage = course.stage("smooth")
     report = explain(course, [stage], progress=lambda *what: told.append(what))
@@ -60,7 +63,9 @@ def test_every_misconception_gets_its_own_name_and_every_caught_mutant_a_way(cou
 
 
 @pytest.mark.usefixtures("few")
-def test_an_unexplained_mutant_is_shown_with_its_change_and_what_its_learner_reads(course):
+def test_an_unexplained_mutant_is_shown_with_its_change_and_what_its_learner_reads(
+    course: Course,
+) -> None:
     found = explained(course, "smooth", lanes=2)
     (nothing,) = (each for each in found.mutants if each.change == ("- return values", "+ pass"))
     assert nothing.how is How.NOTHING and nothing.told == ()
@@ -68,7 +73,7 @@ def test_an_unexplained_mutant_is_shown_with_its_change_and_what_its_learner_rea
 
 
 @pytest.mark.usefixtures("few")
-def test_a_mutant_that_passes_or_is_recorded_as_equivalent_is_not_counted(course):
+def test_a_mutant_that_passes_or_is_recorded_as_equivalent_is_not_counted(course: Course) -> None:
     stage = course.stage("roughness")
     edit(stage.check_file, "([1.0], 0.0)", "([1.0, 1.0], 0.0)")
     before, after = "default=0.0)", "default=1.0)"
@@ -86,7 +91,7 @@ def test_a_mutant_that_passes_or_is_recorded_as_equivalent_is_not_counted(course
     assert explained(course, "roughness").tried == found.tried - 1
 
 
-def test_the_sample_is_spread_evenly_and_always_the_same(monkeypatch):
+def test_the_sample_is_spread_evenly_and_always_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explaining, "SAMPLE", 4)
     mutants = [SimpleNamespace(id=str(number)) for number in range(10)]
 
@@ -108,8 +113,8 @@ ROUGHNESS = ("verify", "--explain", "roughness", "--plain", "--jobs", "1", "--co
 
 
 def test_a_misconception_with_anothers_name_is_a_failure_and_one_without_is_none(
-    course, monkeypatch, say
-):
+    course: Course, monkeypatch: pytest.MonkeyPatch, say: Say
+) -> None:
     monkeypatch.setattr(explaining, "mutants_of", lambda stage: ())
     monkeypatch.setattr(explaining, "diagnose", lambda *_: {"c": Diagnosis("rough_range", "no")})
     code, output, _ = say(*ROUGHNESS, str(course.root))
@@ -125,7 +130,9 @@ def test_a_misconception_with_anothers_name_is_a_failure_and_one_without_is_none
 
 
 @pytest.mark.usefixtures("few")
-def test_the_screen_shows_the_shares_with_and_without_places(course, capsys):
+def test_the_screen_shows_the_shares_with_and_without_places(
+    course: Course, capsys: Capture
+) -> None:
     assert main(["verify", "--explain", "smooth", "--jobs", "1", "--course", str(course.root)]) == 0
     output = capsys.readouterr().out
     assert max(map(len, output.splitlines())) <= 80
@@ -146,12 +153,12 @@ def test_the_screen_shows_the_shares_with_and_without_places(course, capsys):
         (["--mutants", "--seeds", "2"], "--seeds does not work with --mutants: remove it"),
     ],
 )
-def test_its_options_go_together(words, told, refused):
+def test_its_options_go_together(words: list[str], told: str, refused: Typed) -> None:
     assert refused("verify", *words, "--course", str(TINY.root)) == f"grade: {told}\n"
 
 
 @pytest.mark.slow
-def test_a_stage_of_the_kit_is_explained_and_its_json_says_how():
+def test_a_stage_of_the_kit_is_explained_and_its_json_says_how() -> None:
     with start_grade("verify", "--explain", "concat_heads", "--json") as process:
         output, errors = process.communicate()
     assert process.returncode == 0, errors
@@ -165,7 +172,7 @@ def test_a_stage_of_the_kit_is_explained_and_its_json_says_how():
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_it_at_once_with_what_is_known():
+def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
     words = ("verify", "--explain", "softmax", "--plain", "--jobs", "2", "--all")
     with start_grade(*words) as process:
         # The interpreter and two lanes.

@@ -33,7 +33,7 @@ def room(right: float, *wrong: float, is_usual: bool = False) -> ToleranceProof:
     return proof
 
 
-def test_the_largest_of_each_tolerance_counts():
+def test_the_largest_of_each_tolerance_counts() -> None:
     found = shares(facts(close(0.1), close(0.3), close(0.2, "rtol=1, atol=0")))
     assert {(spot.tolerance, one.share) for spot, one in found.items()} == {
         ("rtol=0.1, atol=0", 0.3),
@@ -41,17 +41,17 @@ def test_the_largest_of_each_tolerance_counts():
     }
 
 
-def test_ranges_of_a_check_are_one_whatever_their_numbers_are():
+def test_ranges_of_a_check_are_one_whatever_their_numbers_are() -> None:
     wide, narrow = Comparison("between", "0 to 2", 0.1), Comparison("between", "0 to 1", 0.4)
     [(spot, one)] = shares(facts(wide, narrow)).items()
     assert (spot.tolerance, one) == ("", narrow)
 
 
-def test_a_right_answer_that_fails_measures_nothing():
+def test_a_right_answer_that_fails_measures_nothing() -> None:
     assert shares(facts(close(7.0), ending=Ending.WRONG), passed=True) == {}
 
 
-def test_the_nearest_wrong_one_exceeds_the_tolerance_by_finite_numbers():
+def test_the_nearest_wrong_one_exceeds_the_tolerance_by_finite_numbers() -> None:
     proof = room(0.1, 0.9, 50.0, 4.0, math.inf)
     assert (proof.right, proof.wrong, proof.nearest) == (0.1, 4.0, "m2")
     assert list(tolerance_problems([proof])) == []
@@ -66,23 +66,23 @@ def test_the_nearest_wrong_one_exceeds_the_tolerance_by_finite_numbers():
         (room(0.0001, math.inf), "is wide: right answers use 0.0001 of it"),
     ],
 )
-def test_too_little_room_is_a_problem(proof, told):
+def test_too_little_room_is_a_problem(proof: ToleranceProof, told: str) -> None:
     [problem] = tolerance_problems([proof])
     assert told in problem and problem.startswith("s.c: the tolerance rtol=0.1, atol=0 is ")
 
 
-def test_a_wrong_answer_far_beyond_a_tolerance_is_not_hardly_beyond_it():
+def test_a_wrong_answer_far_beyond_a_tolerance_is_not_hardly_beyond_it() -> None:
     passing = shares(facts(close(7000.0)))  # the check goes on after its comparison fails
     proofs = tolerance_proofs(shares(facts(close(0.1))), {"m": passing}, {"m"})
     assert list(tolerance_problems(proofs)) == []
 
 
 @pytest.mark.parametrize("proof", [room(0.5, 2.0), room(0.01), room(0.0, is_usual=True)])
-def test_room_on_both_sides_is_none(proof):
+def test_room_on_both_sides_is_none(proof: ToleranceProof) -> None:
     assert list(tolerance_problems([proof])) == []
 
 
-def test_what_another_check_tells_clearly_may_come_near():
+def test_what_another_check_tells_clearly_may_come_near() -> None:
     near = CaseFact(Case("s.c[0]", "s.c"), Ending.WRONG, compared=(close(1.2),))
     shape = CaseFact(Case("s.d[0]", "s.d"), Ending.WRONG)
     assert not is_clear(StageFacts((), (near,)))

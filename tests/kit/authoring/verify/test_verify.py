@@ -20,7 +20,7 @@ from grader.run.lanes import can_fork
 from grader.types.course import Course
 from tests.kit.support.checkout import TINY, run_python
 from tests.kit.support.files import write_files
-from tests.kit.support.tiny import change
+from tests.kit.support.tiny import Capture, Say, Typed, change
 
 Plant = Callable[[Course], object]
 SEEDS = (1, 2)
@@ -196,7 +196,7 @@ def proven(course: Course, slug: str = "roughness") -> StageProof:
 # --- a course that is sound --------------------------------------------------------------------
 
 
-def test_a_sound_course_is_proven_whole(course):
+def test_a_sound_course_is_proven_whole(course: Course) -> None:
     proof = verify(course, course.stages, seeds=SEEDS)
     assert proof.is_sound, proof
     assert proof.course == "smoothing" and proof.strays == ()
@@ -211,7 +211,7 @@ def test_a_sound_course_is_proven_whole(course):
     assert second.notes == () == bonus.notes
 
 
-def test_several_stages_at_once_come_to_the_same(course):
+def test_several_stages_at_once_come_to_the_same(course: Course) -> None:
     append(course, MISTAKES, HARMLESS)
     told: list[tuple[str, int, int]] = []
     proofs = [
@@ -230,14 +230,14 @@ def test_several_stages_at_once_come_to_the_same(course):
 
 
 @pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
-def test_a_process_that_ends_costs_its_own_stage(course):
+def test_a_process_that_ends_costs_its_own_stage(course: Course) -> None:
     append(course, MISTAKES, SLIP.replace("mx(values)", "__import__('os')._exit(9)"))
     proof = verify(course, course.stages, seeds=SEEDS, lanes=2)
     problems = {stage.slug: stage.problems for stage in proof.stages if stage.problems}
     assert problems == {"roughness": ("the process that was doing it has ended: exit code 9",)}
 
 
-def test_a_check_that_no_misconception_fails_is_a_note(course):
+def test_a_check_that_no_misconception_fails_is_a_note(course: Course) -> None:
     append(course, CHECKS, IDLE.format("more"))
     change(course, CHECKS, "points(2)", "points(1)")
     proof = proven(course)
@@ -246,7 +246,7 @@ def test_a_check_that_no_misconception_fails_is_a_note(course):
     assert proof.notes == (f"roughness.more catches no misconception: {shows}",)
 
 
-def test_one_note_names_all_checks_that_catch_nothing(course):
+def test_one_note_names_all_checks_that_catch_nothing(course: Course) -> None:
     for name in ("one", "other"):
         append(course, CHECKS, IDLE.format(name))
     change(course, "course.toml", "points = 2", "points = 4")
@@ -707,7 +707,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         for at, fault in enumerate(FAULTS)
     ],
 )
-def test_a_fault_is_told_once_and_nothing_else(course, fault):
+def test_a_fault_is_told_once_and_nothing_else(course: Course, fault: str) -> None:
     plant, *told = FAULTS[fault]
     plant(course)
     course = read_course(course.root / "course.toml")
@@ -720,7 +720,7 @@ def test_a_fault_is_told_once_and_nothing_else(course, fault):
         assert words in problem
 
 
-def test_a_solution_imports_what_the_stage_requires_alone(course):
+def test_a_solution_imports_what_the_stage_requires_alone(course: Course) -> None:
     change(course, "course.toml", 'requires = ["moving_average"]\n', "")
     course = read_course(course.root / "course.toml")
     (problem,) = proven(course, "smooth").problems
@@ -728,7 +728,7 @@ def test_a_solution_imports_what_the_stage_requires_alone(course):
     assert problem == f"solutions/smooth.py:5: {said}"
 
 
-def test_an_import_by_an_old_slug_names_the_new_one(course):
+def test_an_import_by_an_old_slug_names_the_new_one(course: Course) -> None:
     change(course, "course.toml", 'slug = "roughness"', 'slug = "roughness"\nformerly = "jumps"')
     append(course, SOLUTION, "from jumps import roughness\n")
     course = read_course(course.root / "course.toml")
@@ -746,7 +746,9 @@ def test_an_import_by_an_old_slug_names_the_new_one(course):
         ("import numpy as np\n", "import numpy, torch\n", "torch: add the library to `preload`"),
     ],
 )
-def test_a_solution_imports_what_every_learner_has(course, old, new, told):
+def test_a_solution_imports_what_every_learner_has(
+    course: Course, old: str, new: str, told: str
+) -> None:
     change(course, "solutions/smooth.py", old, new)
     append(
         course, "solutions/moving_average.py", "def half(x: float) -> float:\n    return x / 2\n"
@@ -756,14 +758,14 @@ def test_a_solution_imports_what_every_learner_has(course, old, new, told):
     assert f"imports {told}" in "".join(found.values())
 
 
-def test_a_misspelt_mark_is_told_and_not_warned_of(course):
+def test_a_misspelt_mark_is_told_and_not_warned_of(course: Course) -> None:
     change(course, CHECKS, "mark.points", "mark.point")
     done = grade("roughness", "--course", course.root, "--plain")
     said = "test_roughness.py:12: test_values has no points: write 'points' for 'point'"
     assert said in done.stdout and not done.stderr
 
 
-def test_one_broken_file_leaves_the_other_stages_alone(course):
+def test_one_broken_file_leaves_the_other_stages_alone(course: Course) -> None:
     change(course, "tests/checks/test_smooth.py", "import numpy as np", "import numpyy as np")
     change(course, SOLUTION, "from itertools", "from itertool")
     proof = verify(course, course.stages, seeds=SEEDS)
@@ -774,7 +776,7 @@ def test_one_broken_file_leaves_the_other_stages_alone(course):
     )
 
 
-def test_a_broken_solution_is_told_where_it_is_and_not_where_it_is_needed(course):
+def test_a_broken_solution_is_told_where_it_is_and_not_where_it_is_needed(course: Course) -> None:
     change(course, "solutions/moving_average.py", "import numpy as np", "import numpyy as np")
     proof = verify(course, course.stages, seeds=SEEDS)
     assert [stage.problems for stage in proof.stages] == [
@@ -784,7 +786,7 @@ def test_a_broken_solution_is_told_where_it_is_and_not_where_it_is_needed(course
     ]
 
 
-def test_a_bare_assert_says_nothing_to_a_learner(course):
+def test_a_bare_assert_says_nothing_to_a_learner(course: Course) -> None:
     room = 'expected, axes="", what="the largest step"'
     change(course, CHECKS, f"expect_close(submission.roughness(values), {room})", "assert bare")
     change(course, CHECKS, "assert bare", "assert submission.roughness(values) == expected")
@@ -832,7 +834,9 @@ LUCK = "the misconception clamped gets 0 or 1 points depending on the seed: give
         (MARK_RANDOM, ANY_SEED, NO_SEED),
     ],
 )
-def test_a_mistake_that_shows_with_some_seeds_only_is_told(course, mark, draw, told):
+def test_a_mistake_that_shows_with_some_seeds_only_is_told(
+    course: Course, mark: str, draw: str, told: str
+) -> None:
     """It shows only where two of ten numbers are far apart."""
     change(course, CHECKS, "import pytest\n", "import numpy as np\nimport pytest\n")
     change(course, "course.toml", "points = 2", "points = 3")
@@ -844,7 +848,7 @@ def test_a_mistake_that_shows_with_some_seeds_only_is_told(course, mark, draw, t
     assert told in said and bool(told) == bool(said)
 
 
-def test_a_check_that_does_not_compare_each_time_is_told(course):
+def test_a_check_that_does_not_compare_each_time_is_told(course: Course) -> None:
     turn = "    TURNS.append(1)\n    if len(TURNS) % 3:\n        return\n"
     change(course, CHECKS, "    expect_close", f"{turn}    expect_close")
     append(course, CHECKS, "\n\nTURNS = []\n")
@@ -852,14 +856,14 @@ def test_a_check_that_does_not_compare_each_time_is_told(course):
     assert any(said in problem for problem in proven(course).problems)
 
 
-def test_what_the_author_prints_is_not_shown(course, capfd):
+def test_what_the_author_prints_is_not_shown(course: Course, capfd: Capture) -> None:
     change(course, SOLUTION, "    return max", "    print('here')\n    return max")
     change(course, CHECKS, "    expect_close", "    print('there')\n    expect_close")
     proven(course)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_seed_that_a_check_does_not_bear_is_named(course):
+def test_a_seed_that_a_check_does_not_bear_is_named(course: Course) -> None:
     change(course, CHECKS, "@pytest.mark.points(2)", "@pytest.mark.random\n@pytest.mark.points(2)")
     change(course, CHECKS, "submission: Any, values", "submission: Any, seed: int, values")
     change(course, CHECKS, "    expect_close", "    assert seed % 2, 'odd'\n    expect_close")
@@ -867,7 +871,7 @@ def test_a_seed_that_a_check_does_not_bear_is_named(course):
     assert any("of 8 seeds, first" in problem for problem in proof.problems), proof.problems
 
 
-def test_a_check_that_the_stub_passes_tests_nothing(course):
+def test_a_check_that_the_stub_passes_tests_nothing(course: Course) -> None:
     more = '''
 
 @pytest.mark.points(1)
@@ -883,7 +887,7 @@ def test_free(submission):
 # --- what is to be written yet, and what does not belong -----------------------------------------
 
 
-def test_to_dos_are_listed_by_file_and_line_until_they_are_done(course):
+def test_to_dos_are_listed_by_file_and_line_until_they_are_done(course: Course) -> None:
     change(course, SOLUTION, MARK, "    # todo: say why\n" + MARK)
     change(course, "hints/roughness.md", "Count before", "Todo: write. Count before")
     change(course, CHECKS, "import pytest", "import pytest  # TODO sort the todos")
@@ -903,14 +907,14 @@ def test_to_dos_are_listed_by_file_and_line_until_they_are_done(course):
     assert proven(course, "smooth").todos == ()
 
 
-def test_what_to_fix_stands_below_what_is_to_be_written(course):
+def test_what_to_fix_stands_below_what_is_to_be_written(course: Course) -> None:
     change(course, "hints/roughness.md", "Count before", "Todo: write. Count before")
     change(course, CHECKS, "points(2)", "points(3)")
     said = grade("roughness", "--course", course.root, "--plain").stdout
     assert 0 < said.find("to do: hints/roughness.md") < said.find("points") < said.find("NOT OK")
 
 
-def test_files_of_no_stage_are_named(course):
+def test_files_of_no_stage_are_named(course: Course) -> None:
     files = [
         *("exercises/notes.txt", "hints/explore/rough.py", "hints/misconceptions/rough.py"),
         *("hints/predictions/rough.md", "hints/rough.md", "hints/traces/rough.py"),
@@ -925,7 +929,7 @@ def test_files_of_no_stage_are_named(course):
     assert [stray.partition(":")[0] for stray in strays(course)] == named
 
 
-def test_two_stages_of_one_title_are_named(course):
+def test_two_stages_of_one_title_are_named(course: Course) -> None:
     twin = replace(course.stage("roughness"), title=course.stage("smooth").title)
     both = replace(course, stages=(course.stage("smooth"), twin))
     [(stage, said)] = twin_titles(both, both.stages)
@@ -935,7 +939,7 @@ def test_two_stages_of_one_title_are_named(course):
     )
 
 
-def test_fixtures_that_the_grader_does_not_read_are_named(course):
+def test_fixtures_that_the_grader_does_not_read_are_named(course: Course) -> None:
     (course.root / "tests/checks/conftest.py").write_text("import pytest\n", encoding="utf-8")
     [stray] = strays(course)
     assert stray.startswith("tests/checks/conftest.py: the grader never reads it: move its fix")
@@ -948,7 +952,9 @@ def grade(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return run_python("-m", "grader", "verify", *words)
 
 
-def test_the_screen_begins_its_summary_with_what_is_wrong(course, say, monkeypatch):
+def test_the_screen_begins_its_summary_with_what_is_wrong(
+    course: Course, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     change(course, CHECKS, "points(2)", "points(1)")
     code, shown, errors = say("verify", "roughness", "--course", str(course.root))
@@ -963,20 +969,20 @@ def test_the_screen_begins_its_summary_with_what_is_wrong(course, say, monkeypat
 
 @pytest.mark.parametrize("words", ["verify smooth", "suggest smooth", "preview smooth", "package"])
 def test_outside_of_all_courses_an_authors_command_says_which_one_it_takes(
-    course, say, monkeypatch, tmp_path, words
-):
+    course: Course, say: Say, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str
+) -> None:
     monkeypatch.setenv("GRADE_COURSE", str(course.root))
     monkeypatch.chdir(tmp_path)
     assert f"so this takes the one in {course.root}; to take" in say(*words.split())[2]
 
 
-def test_a_tolerance_fits_in_its_column(course, say):
+def test_a_tolerance_fits_in_its_column(course: Course, say: Say) -> None:
     shown = say("verify", "moving_average", "--course", str(course.root))[1]
     [row] = [line for line in shown.splitlines() if "1e-09" in line]
     assert row.split()[:4] == ["values", "1e-09", "/", "1e-10"]
 
 
-def test_plain_and_json_say_the_same(course, say):
+def test_plain_and_json_say_the_same(course: Course, say: Say) -> None:
     words = ("verify", "roughness", "--course", str(course.root))
     code, shown, _ = say(*words, "--plain")
     assert code == 0
@@ -996,7 +1002,7 @@ def test_plain_and_json_say_the_same(course, say):
 
 
 @pytest.mark.parametrize("when", [1, 4, 7])
-def test_ctrl_c_ends_it_wherever_it_is(course, when):
+def test_ctrl_c_ends_it_wherever_it_is(course: Course, when: int) -> None:
     def progress(slug: str, done: int, total: int) -> None:
         assert 0 < done <= total
         if done == when:
@@ -1006,20 +1012,22 @@ def test_ctrl_c_ends_it_wherever_it_is(course, when):
         verify(course, [course.stages[2]], progress, seeds=SEEDS)
 
 
-def test_ctrl_c_within_an_answer_is_no_answer(course):
+def test_ctrl_c_within_an_answer_is_no_answer(course: Course) -> None:
     append(course, MISTAKES, SLIP.replace("return mx(values)", "raise KeyboardInterrupt"))
     with pytest.raises(KeyboardInterrupt):
         proven(course)
 
 
 @pytest.mark.parametrize("command", ["", "verify", "suggest roughness"])
-def test_a_library_that_is_not_there_is_told(course, refused, monkeypatch, command):
+def test_a_library_that_is_not_there_is_told(
+    course: Course, refused: Typed, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
     change(course, "course.toml", 'preload = ["numpy"]', 'preload = ["nunpy"]')
     monkeypatch.chdir(course.root)
     assert "course.toml: preload: 'nunpy' cannot be imported: Mod" in refused(*command.split())
 
 
-def test_a_wrong_command_is_2(course, capsys):
+def test_a_wrong_command_is_2(course: Course, capsys: Capture) -> None:
     assert main(["verify", "rough", "--course", str(course.root)]) == 2
     (course.root / "course.toml").write_text("nonsense", encoding="utf-8")
     assert main(["verify", "--course", str(course.root)]) == 2

@@ -44,7 +44,9 @@ WAYS: dict[Callable[..., Iterator[Value]], str] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_it_says_which_value_the_solution_does_not_make(way):
+def test_it_says_which_value_the_solution_does_not_make(
+    way: Callable[..., Iterator[Value]],
+) -> None:
     def run(find: Find) -> None:
         assert find("attend")(X).equal(solution(X))
 

@@ -13,6 +13,7 @@ from grader.authoring.watch.loop import Proved, newest, watch
 from grader.types.course import Course
 from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.files import edit
+from tests.kit.support.tiny import Typed
 
 Save = Callable[[], object]
 
@@ -51,7 +52,7 @@ def proofs(course: Course, slug: str, *saves: Save) -> list[Proved]:
     return list(watch(course, slug, moments(), lambda slug, done, total: None))
 
 
-def test_a_save_proves_the_stage_whose_file_it_is(course):
+def test_a_save_proves_the_stage_whose_file_it_is(course: Course) -> None:
     shown = proofs(
         course,
         "roughness",
@@ -75,7 +76,7 @@ def test_a_save_proves_the_stage_whose_file_it_is(course):
     ]
 
 
-def test_only_what_can_have_changed_runs_again(course, ran):
+def test_only_what_can_have_changed_runs_again(course: Course, ran: list[str]) -> None:
     counts: list[int] = []
 
     def counted(save: Save) -> Save:
@@ -104,7 +105,7 @@ def test_only_what_can_have_changed_runs_again(course, ran):
     assert every == checks > 20
 
 
-def test_the_stub_follows_the_solution_but_not_over_somebodys_work(course):
+def test_the_stub_follows_the_solution_but_not_over_somebodys_work(course: Course) -> None:
     stub = course.root / "exercises/roughness.py"
     shown = proofs(
         course,
@@ -118,7 +119,7 @@ def test_the_stub_follows_the_solution_but_not_over_somebodys_work(course):
     assert last and "run grade stubs roughness --force" in last.stages[0].problems[0]
 
 
-def test_a_course_that_cannot_be_read_is_told_and_watched_on(course):
+def test_a_course_that_cannot_be_read_is_told_and_watched_on(course: Course) -> None:
     shown = proofs(
         course,
         "roughness",
@@ -128,12 +129,12 @@ def test_a_course_that_cannot_be_read_is_told_and_watched_on(course):
     assert [each.fault.partition(":")[2][:7] for each in shown] == ["", "3: writ", ""]
 
 
-def test_it_begins_with_the_stage_that_was_saved_last(course):
+def test_it_begins_with_the_stage_that_was_saved_last(course: Course) -> None:
     change(course, "hints/misconceptions/smooth.py", "import", "import")
     assert newest(course).slug == "smooth"
 
 
-def test_a_memory_keeps_what_the_last_proof_used():
+def test_a_memory_keeps_what_the_last_proof_used() -> None:
     memory, made = Memory(keeps=True), []
 
     def of(*keys: str) -> None:
@@ -148,7 +149,7 @@ def test_a_memory_keeps_what_the_last_proof_used():
     assert made == ["a", "b", "a"]
 
 
-def test_a_misconception_depends_on_its_own_lines_and_on_no_others():
+def test_a_misconception_depends_on_its_own_lines_and_on_no_others() -> None:
     text = (TINY.root / "hints/misconceptions/roughness.py").read_text("utf-8")
     before = sources_of_mistakes(text)
     own = sources_of_mistakes(text.replace("max(values) - min", "min(values) - min"))
@@ -158,7 +159,9 @@ def test_a_misconception_depends_on_its_own_lines_and_on_no_others():
     assert all(before[id] != shared[id] for id in before)
 
 
-def test_learners_have_no_such_option_in_their_copy(monkeypatch, refused):
+def test_learners_have_no_such_option_in_their_copy(
+    monkeypatch: pytest.MonkeyPatch, refused: Typed
+) -> None:
     from grader.command import main as module
 
     installed = module._is_installed
@@ -168,7 +171,7 @@ def test_learners_have_no_such_option_in_their_copy(monkeypatch, refused):
     assert "`grade watch` has no option --author" in refused("watch", "--author")
 
 
-def test_the_command_proves_a_save_and_ends_with_ctrl_c(course):
+def test_the_command_proves_a_save_and_ends_with_ctrl_c(course: Course) -> None:
     words = ("watch", "--author", "roughness", "--plain", "--course", course.root)
     with start_grade(*words) as process:
         lines = iter(process.stdout.readline, "")

@@ -37,7 +37,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.slow
-def test_a_worker_killed_midway_costs_only_what_it_was_doing(course, cluster, tmp_path):
+def test_a_worker_killed_midway_costs_only_what_it_was_doing(
+    course: Path, cluster: Cluster, tmp_path: Path
+) -> None:
     folder = tmp_path / "submissions"
     answers = (RIGHT, ONE_TOO_FEW, NO_ERROR)
     own = {f"s{n:03}": f"{answers[n % 3]}\nN = {n}\n" for n in range(COUNT)}  # no two the same
@@ -94,7 +96,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.slow
-def test_without_a_scheduler_it_says_so(course, tmp_path):
+def test_without_a_scheduler_it_says_so(course: Path, tmp_path: Path) -> None:
     hand_in(tmp_path / "submissions", ann=RIGHT)
     words = ["class", str(tmp_path / "submissions"), "--course", str(course)]
     words += ["--out", str(tmp_path / "out"), "--dask", "tcp://127.0.0.1:9"]

@@ -46,7 +46,7 @@ BOARD = f"HW_bob_attempt_{WHEN}_x.py"
         (f"LATE_anon_aB3dE_22_{BOARD}", "anon_aB3dE", BOARD),
     ],
 )
-def test_a_platforms_name_tells_the_student_and_the_file(name, student, own):
+def test_a_platforms_name_tells_the_student_and_the_file(name: str, student: str, own: str) -> None:
     attempt = WHEN if name.startswith("H") else ""
     assert downloaded(name) == Downloaded(student, own, is_late="LATE_" in name, attempt=attempt)
 
@@ -58,7 +58,7 @@ def test_a_platforms_name_tells_the_student_and_the_file(name, student, own):
         ("Ada_7_assignsubmission_onlinetext_onlinetext.html", "Ada_7"),
     ],
 )
-def test_what_a_platform_keeps_of_a_text_field_is_no_submission(name, student):
+def test_what_a_platform_keeps_of_a_text_field_is_no_submission(name: str, student: str) -> None:
     known = downloaded(name)
     assert known is not None and known.is_note and known.student == student
 
@@ -67,7 +67,7 @@ def test_what_a_platform_keeps_of_a_text_field_is_no_submission(name, student):
     "name",
     ["ada.ipynb", "ada_lovelace.py", "ada_1.ipynb", "1_2_3.py", "ada_12_attention.ipynb", "_1_2_x"],
 )
-def test_a_name_that_somebody_has_given_is_no_platforms(name):
+def test_a_name_that_somebody_has_given_is_no_platforms(name: str) -> None:
     assert downloaded(name) is None
 
 
@@ -76,7 +76,7 @@ def unpacked(folder: Path, data: bytes) -> downloads.Heap:
     return read_files([("work.zip", folder / "work.zip")])
 
 
-def test_files_keep_the_names_that_the_student_gave_them(tmp_path):
+def test_files_keep_the_names_that_the_student_gave_them(tmp_path: Path) -> None:
     for name in ("1", "2", "3"):
         (tmp_path / name).write_text(name)
     names = ("a.py", "b.IPYNB", "c.pdf")
@@ -85,7 +85,7 @@ def test_files_keep_the_names_that_the_student_gave_them(tmp_path):
     assert heap.others == ["c.pdf"]
 
 
-def test_of_an_archived_students_copy_the_exercises_count(tmp_path):
+def test_of_an_archived_students_copy_the_exercises_count(tmp_path: Path) -> None:
     kit = {f"ada-main/grader/m{number}.py": b"" for number in range(300)}
     own = {"ada-main/exercises/wings.py": b"x = 1", "ada-main/mine.ipynb": b"{}"}
     heap = unpacked(tmp_path, zipped({"ada-main/course.toml": b"", **kit, **own}))
@@ -98,7 +98,7 @@ def test_of_an_archived_students_copy_the_exercises_count(tmp_path):
     assert unpacked(tmp_path, zipped(alone)).files == alone
 
 
-def test_an_archive_is_looked_into_without_what_a_system_puts_there(tmp_path):
+def test_an_archive_is_looked_into_without_what_a_system_puts_there(tmp_path: Path) -> None:
     there = {
         "hw/a.py": b"x = 1",
         "hw\\b.ipynb": b"{}",
@@ -157,12 +157,14 @@ UNREADABLE: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("data, said", UNREADABLE.values(), ids=UNREADABLE)
-def test_an_archive_that_cannot_be_read_says_why(tmp_path, data, said):
+def test_an_archive_that_cannot_be_read_says_why(
+    tmp_path: Path, data: Callable[[], bytes], said: str
+) -> None:
     with pytest.raises(SubmissionFileError, match=said):
         unpacked(tmp_path, data())
 
 
-def test_any_byte_of_an_archive_may_be_another(tmp_path):
+def test_any_byte_of_an_archive_may_be_another(tmp_path: Path) -> None:
     data = zipped({"a.py": b"x = 1\n" * 20, "n/b.ipynb": b"{}"})
     for place in range(len(data)):
         other = data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]

@@ -37,7 +37,7 @@ from tests.kit.classes.folder_class import (
 )
 from tests.kit.support.checkout import TINY, start_grade
 from tests.kit.support.files import edit, write_files
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, Say, Typed, copy_tiny
 
 ENDS = "import os\nos._exit(0)\n"
 
@@ -82,7 +82,9 @@ def results(seven: Path, tmp_path: Path) -> Path:
 SCORES = {"ann": "10", "bob": "1", "cas": "9", "dan": "9", "eve": "0", "fay": "0", "gus": "0"}
 
 
-def test_everybody_gets_the_points_that_grade_gives(course, submissions, tmp_path, capsys, grade):
+def test_everybody_gets_the_points_that_grade_gives(
+    course: Path, submissions: Path, tmp_path: Path, capsys: Capture, grade: Typed
+) -> None:
     out = tmp_path / "results"
     assert "gus" in grade(*class_of(course, out), str(submissions), "--seed", "5")
     found = scores(out)
@@ -96,8 +98,8 @@ def test_everybody_gets_the_points_that_grade_gives(course, submissions, tmp_pat
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_submission_that_the_kit_fails_on_costs_nobody_else_a_verdict(
-    jobs, course, tmp_path, monkeypatch, capsys
-):
+    jobs: str, course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     words = (course, tmp_path / "out", tmp_path / "class", "--jobs", jobs)
     hand_in(tmp_path / "class", ann=RIGHT, eve=NO_ERROR, fay=ONE_TOO_FEW)
     grade_one = Engine.grade
@@ -118,7 +120,9 @@ def test_a_submission_that_the_kit_fails_on_costs_nobody_else_a_verdict(
 
 
 @pytest.mark.parametrize("word", ["soon", "0", "-1", "nan", "inf"])
-def test_the_seconds_for_a_submission_are_a_number_above_0(course, tmp_path, capsys, word):
+def test_the_seconds_for_a_submission_are_a_number_above_0(
+    course: Path, tmp_path: Path, capsys: Capture, word: str
+) -> None:
     words = ("here", f"--seconds-per-submission={word}")
     assert grade_class(course, tmp_path / "results", *words) == 2
     assert f"must be a number above 0, not '{word}'" in capsys.readouterr().err
@@ -128,7 +132,9 @@ SLEEPS = f"import time\n{RIGHT}".replace("    return", "    time.sleep(1.8)\n   
 
 
 @pytest.mark.slow
-def test_who_came_near_the_limit_is_named_and_nobody_passes_it(course, tmp_path, capsys):
+def test_who_came_near_the_limit_is_named_and_nobody_passes_it(
+    course: Path, tmp_path: Path, capsys: Capture
+) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
     hand_in(submissions, ann=RIGHT, sly=SLEEPS)
     start = time.monotonic()
@@ -143,7 +149,9 @@ def test_who_came_near_the_limit_is_named_and_nobody_passes_it(course, tmp_path,
     assert "nothing to regrade" in capsys.readouterr().out
 
 
-def test_the_screen_says_that_its_mean_is_without_the_unreadable(course, tmp_path, capsys):
+def test_the_screen_says_that_its_mean_is_without_the_unreadable(
+    course: Path, tmp_path: Path, capsys: Capture
+) -> None:
     hand_in(tmp_path / "two", ann=RIGHT)
     (tmp_path / "two" / "gus.ipynb").write_text("no notebook", encoding="utf-8")
     assert grade_class(course, tmp_path / "out", tmp_path / "two") == 0
@@ -152,7 +160,9 @@ def test_the_screen_says_that_its_mean_is_without_the_unreadable(course, tmp_pat
     assert "Of 10 points, without the 1 unreadable: median 10, mean 10, from 10 to 10." in said
 
 
-def test_a_student_whose_files_are_gone_keeps_the_verdict_and_is_named(course, tmp_path, capsys):
+def test_a_student_whose_files_are_gone_keeps_the_verdict_and_is_named(
+    course: Path, tmp_path: Path, capsys: Capture
+) -> None:
     folder = tmp_path / "two"
     hand_in(folder, ann=RIGHT, kim=RIGHT)
     assert grade_class(course, tmp_path / "out", folder) == 0
@@ -163,7 +173,7 @@ def test_a_student_whose_files_are_gone_keeps_the_verdict_and_is_named(course, t
     assert "1 submission graded, 3 in total" in said and "verdict from before: kim." in said
 
 
-def test_the_lines_of_json_hold_the_whole_verdict(results):
+def test_the_lines_of_json_hold_the_whole_verdict(results: Path) -> None:
     by_student = results_of(results)
     assert by_student.keys() == SCORES.keys()
     assert by_student["bob"]["report"]["score"] == 1
@@ -173,7 +183,7 @@ def test_the_lines_of_json_hold_the_whole_verdict(results):
     assert reasons == set(by_student["gus"]["notes"])
 
 
-def test_junit_is_written_for_each_student(course, submissions, tmp_path):
+def test_junit_is_written_for_each_student(course: Path, submissions: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     hand_in(submissions, **dict.fromkeys(("å b", "å" * 100, "å" * 101, "Ab", "aB", "con.x"), RIGHT))
     grade_class(course, out, submissions, "--junit")
@@ -190,7 +200,9 @@ def numbers(out: Path) -> dict[str, int]:
         return {entry.student: entry.number for entry in ledger.latest() if not entry.is_lost}
 
 
-def test_only_what_is_new_is_graded_with_the_seed_of_the_class(course, results, submissions, grade):
+def test_only_what_is_new_is_graded_with_the_seed_of_the_class(
+    course: Path, results: Path, submissions: Path, grade: Typed
+) -> None:
     before = numbers(results)
     hand_in(submissions, bob=RIGHT, hal=ONE_TOO_FEW)
     assert "8 in total, seed 5." in grade(*class_of(course, results), str(submissions), "--junit")
@@ -204,7 +216,7 @@ def test_only_what_is_new_is_graded_with_the_seed_of_the_class(course, results, 
         assert {entry.seed for entry in ledger.latest()} == {5}
 
 
-def test_the_same_answers_are_graded_once(course, submissions, tmp_path):
+def test_the_same_answers_are_graded_once(course: Path, submissions: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     grade_class(course, out, submissions, "--jobs", "1")
     with open_ledger(out, create=False) as ledger:
@@ -212,7 +224,7 @@ def test_the_same_answers_are_graded_once(course, submissions, tmp_path):
     assert seconds["cas"] > 0 and seconds["dan"] == 0
 
 
-def test_a_timeout_of_one_student_counts_for_no_other(course, tmp_path):
+def test_a_timeout_of_one_student_counts_for_no_other(course: Path, tmp_path: Path) -> None:
     out, endless = tmp_path / "results", f"{AVERAGE}    while True: pass\n"
     hand_in(tmp_path / "two", ann=endless, bob=endless)
     grade_class(course, out, tmp_path / "two", "--seconds-per-submission", "1", "--jobs", "1")
@@ -224,7 +236,9 @@ def change_check(course: Path, old: str, new: str) -> None:
     edit(course / "tests" / "checks" / "test_moving_average.py", old, new)
 
 
-def test_a_change_that_changes_no_points_needs_no_asking(course, results, submissions, say, grade):
+def test_a_change_that_changes_no_points_needs_no_asking(
+    course: Path, results: Path, submissions: Path, say: Say, grade: Typed
+) -> None:
     before = numbers(results)
     change_check(course, "@pytest.mark.points(3)", "@pytest.mark.points(3.0)")
     change_check(course, 'what="the average"', 'what="the mean", atol=99.0')
@@ -238,8 +252,8 @@ def test_a_change_that_changes_no_points_needs_no_asking(course, results, submis
 
 
 def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
-    course, results, capsys, grade
-):
+    course: Path, results: Path, capsys: Capture, grade: Typed
+) -> None:
     change_check(course, "    with expect_raises", "    return\n    with expect_raises")
     (course / "hints" / "misconceptions" / "moving_average.py").unlink()
     # The check now passes whatever is handed in, so that it can be seen who gains by it.
@@ -261,8 +275,8 @@ def test_a_check_that_was_mended_gives_points_when_they_are_accepted(
 
 
 def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
-    course, results, capsys, refused
-):
+    course: Path, results: Path, capsys: Capture, refused: Typed
+) -> None:
     edit(course / "course.toml", "points = 6", "points = 5")
     capsys.readouterr()
     assert grade_class(course, results, "--regrade") == 2  # in two lines
@@ -272,8 +286,8 @@ def test_without_a_terminal_regrade_says_how_to_accept_before_it_works(
 
 
 def test_a_library_that_is_missing_is_named_and_what_needs_it_regraded_once_it_is_there(
-    course, tmp_path, monkeypatch, grade
-):
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Typed
+) -> None:
     out, lib = tmp_path / "results", tmp_path / "lib"
     hand_in(tmp_path / "class", ann=RIGHT, bob=f"import a_library\n{RIGHT}")
     grade_class(course, out, tmp_path / "class")
@@ -287,14 +301,16 @@ def test_a_library_that_is_missing_is_named_and_what_needs_it_regraded_once_it_i
     assert "Regraded 1: " in grade(*regrade)
 
 
-def test_who_is_at_work_keeps_another_out(course, submissions, tmp_path, refused):
+def test_who_is_at_work_keeps_another_out(
+    course: Path, submissions: Path, tmp_path: Path, refused: Typed
+) -> None:
     out = tmp_path / "results"
     with alone(out):
         for words in ([str(submissions)], ["--regrade"]):
             assert f"process {os.getpid()} on" in refused(*class_of(course, out), *words)
 
 
-def test_an_untouched_stub_is_not_graded_again(course, results):
+def test_an_untouched_stub_is_not_graded_again(course: Path, results: Path) -> None:
     change_check(course, 'what="the average"', 'what="the average", atol=99.0')
     before = numbers(results)
     grade_class(course, results, "--regrade", "--yes")
@@ -303,7 +319,9 @@ def test_an_untouched_stub_is_not_graded_again(course, results):
     assert {student for student in after if after[student] == before[student]} == {"gus"}
 
 
-def test_why_replays_a_verdict_exactly(course, results, submissions, grade):
+def test_why_replays_a_verdict_exactly(
+    course: Path, results: Path, submissions: Path, grade: Typed
+) -> None:
     shutil.rmtree(submissions)  # the ledger has what was handed in
     shown = grade(*class_of(course, results), "--why", "bob")
     assert "every check gave the same result" in shown and "seed 5" in shown
@@ -316,7 +334,9 @@ def test_why_replays_a_verdict_exactly(course, results, submissions, grade):
     assert "The average is wrong" in shown or "shape" in shown
 
 
-def test_why_points_at_a_mistake_that_has_no_name(course, tmp_path, grade):
+def test_why_points_at_a_mistake_that_has_no_name(
+    course: Path, tmp_path: Path, grade: Typed
+) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
     hand_in(submissions, ian=RIGHT.replace("/ width", "/ width * 1.5"))
     grade_class(course, out, submissions)
@@ -326,8 +346,8 @@ def test_why_points_at_a_mistake_that_has_no_name(course, tmp_path, grade):
 
 
 def test_the_report_points_into_one_of_the_answers_that_share_a_mistake_without_a_name(
-    course, tmp_path
-):
+    course: Path, tmp_path: Path
+) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "results"
     wrong = RIGHT.replace("/ width", "/ width * 1.5")
     hand_in(submissions, ann=RIGHT, ian=wrong, joe=f"# mine\n{wrong}")
@@ -340,25 +360,27 @@ def test_the_report_points_into_one_of_the_answers_that_share_a_mistake_without_
     assert (out / "report.html").read_text(encoding="utf-8") == page
 
 
-def test_why_of_nobody_names_who_is_meant(course, results, refused):
+def test_why_of_nobody_names_who_is_meant(course: Path, results: Path, refused: Typed) -> None:
     for name in ("bobb", "BOB", "bo"):
         assert "did you mean 'bob'?" in refused(*class_of(course, results), "--why", name)
 
 
-def test_why_of_what_could_not_be_read_says_so(course, results, grade):
+def test_why_of_what_could_not_be_read_says_so(course: Path, results: Path, grade: Typed) -> None:
     shown = " ".join(grade(*class_of(course, results), "--why", "gus").split())
     assert ": 0 points, seed" in shown and "is not a notebook" in shown
 
 
 def test_points_that_do_not_add_up_are_told_before_anybody_is_graded(
-    course, submissions, tmp_path, refused
-):
+    course: Path, submissions: Path, tmp_path: Path, refused: Typed
+) -> None:
     edit(course / "course.toml", "points = 6", "points = 5")
     said = refused(*class_of(course, tmp_path / "results"), str(submissions))
     assert "has 5 points, but the checks in" in said and "are worth 6" in said
 
 
-def test_a_check_that_is_worth_less_is_not_called_lost(course, results, grade):
+def test_a_check_that_is_worth_less_is_not_called_lost(
+    course: Path, results: Path, grade: Typed
+) -> None:
     edit(course / "course.toml", "points = 6", "points = 5")
     change_check(course, "points(3)", "points(2)")
     shown = grade(*class_of(course, results), "--regrade", "--yes")
@@ -369,8 +391,8 @@ def test_a_check_that_is_worth_less_is_not_called_lost(course, results, grade):
 
 
 def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils(
-    course, submissions, tmp_path
-):
+    course: Path, submissions: Path, tmp_path: Path
+) -> None:
     edit(course / "course.toml", "preload =", "follow_through = true\npreload =")
     out = tmp_path / "results"
     grade_class(course, out, submissions, "--seed", "5")
@@ -401,14 +423,19 @@ def test_follow_through_gives_a_stage_its_points_that_only_an_earlier_one_spoils
     ],
 )
 def test_a_mistake_of_the_instructors_is_told_in_a_line(
-    course, tmp_path, refused, monkeypatch, words, said
-):
+    course: Path,
+    tmp_path: Path,
+    refused: Typed,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     error = refused(*class_of(course, tmp_path / "results"), *words)
     assert said in error and "Traceback" not in error
 
 
-def test_a_question_about_no_results_asks_for_them(refused):
+def test_a_question_about_no_results_asks_for_them(refused: Typed) -> None:
     assert "--why needs the folder of the class's results" in refused("class", "--why", "ann")
 
 
@@ -491,7 +518,9 @@ def kill_and_resume(course: Path, folder: Path, out: Path, kills: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_killed_again_and_again_it_ends_as_if_it_had_never_been(course, tmp_path):
+def test_killed_again_and_again_it_ends_as_if_it_had_never_been(
+    course: Path, tmp_path: Path
+) -> None:
     folder, out = tmp_path / "many", tmp_path / "killed"
     hand_in_another(folder, STUDENTS)
     kill_and_resume(course, folder, out, KILLS)

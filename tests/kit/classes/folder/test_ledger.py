@@ -37,7 +37,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def test_a_verdict_comes_back_as_it_went_in_when_the_file_is_opened_again(tmp_path):
+def test_a_verdict_comes_back_as_it_went_in_when_the_file_is_opened_again(tmp_path: Path) -> None:
     with open_ledger(tmp_path, create=True) as ledger:
         ledger.add(ENTRY, SUBMISSION)
         ledger.note("seed", "7")
@@ -56,13 +56,13 @@ def test_a_verdict_comes_back_as_it_went_in_when_the_file_is_opened_again(tmp_pa
     ],
     ids=["files", "a script", "cells"],
 )
-def test_what_was_handed_in_comes_back_as_it_was(ledger, submission):
+def test_what_was_handed_in_comes_back_as_it_was(ledger: Ledger, submission: Submission) -> None:
     entry = replace(ENTRY, record=SubmissionRecord("ann", content_of(submission)))
     ledger.add(entry, submission)
     assert ledger.submission(entry) == submission
 
 
-def test_the_last_verdict_counts_by_any_clock_and_the_others_stay(ledger):
+def test_the_last_verdict_counts_by_any_clock_and_the_others_stay(ledger: Ledger) -> None:
     for seed in (1, 2, 3):
         when = WHEN.replace(day=9 - seed)  # each day before the last
         ledger.add(replace(ENTRY, seed=seed, when=when), SUBMISSION)
@@ -72,14 +72,14 @@ def test_the_last_verdict_counts_by_any_clock_and_the_others_stay(ledger):
     assert ledger.students() == ["ann", "bob"]
 
 
-def test_an_answer_that_is_not_what_its_digest_says_is_not_given_out(ledger):
+def test_an_answer_that_is_not_what_its_digest_says_is_not_given_out(ledger: Ledger) -> None:
     entry = replace(ENTRY, record=SubmissionRecord("ann", content_of(Submission("bob", {}))))
     ledger.add(entry, SUBMISSION)
     with pytest.raises(KitError, match="the submission of ann is damaged"):
         ledger.submission(entry)
 
 
-def test_a_proposed_verdict_counts_once_it_is_accepted(ledger):
+def test_a_proposed_verdict_counts_once_it_is_accepted(ledger: Ledger) -> None:
     ledger.add(ENTRY, SUBMISSION)
     ledger.add(replace(ENTRY, seed=8), None, proposed=True)
     assert [entry.seed for entry in ledger.latest()] == [7]
@@ -89,7 +89,7 @@ def test_a_proposed_verdict_counts_once_it_is_accepted(ledger):
     assert list(ledger.proposed()) == []
 
 
-def test_a_proposed_verdict_can_be_forgotten(ledger):
+def test_a_proposed_verdict_can_be_forgotten(ledger: Ledger) -> None:
     ledger.add(ENTRY, SUBMISSION)
     ledger.add(replace(ENTRY, seed=8), None, proposed=True)
     ledger.forget_proposed()
@@ -98,7 +98,7 @@ def test_a_proposed_verdict_can_be_forgotten(ledger):
     assert [entry.seed for entry in ledger.history("ann")] == [7]
 
 
-def test_the_same_answers_are_found_for_the_same_version_only(ledger):
+def test_the_same_answers_are_found_for_the_same_version_only(ledger: Ledger) -> None:
     ledger.add(ENTRY, SUBMISSION)
     same = ledger.same("c1", VERSION)
     assert same is not None and same.student == "ann"
@@ -110,25 +110,25 @@ def test_the_same_answers_are_found_for_the_same_version_only(ledger):
         assert ledger.same(content, version) is None
 
 
-def test_what_is_only_proposed_is_the_same_only_where_that_will_do(ledger):
+def test_what_is_only_proposed_is_the_same_only_where_that_will_do(ledger: Ledger) -> None:
     ledger.add(ENTRY, SUBMISSION, proposed=True)
     assert ledger.same("c1", VERSION) is None
     assert ledger.same("c1", VERSION, proposed=True) is not None
 
 
-def test_a_verdict_without_a_report_is_kept_too(ledger):
+def test_a_verdict_without_a_report_is_kept_too(ledger: Ledger) -> None:
     lost = replace(ENTRY, report=None)
     ledger.add(lost, None)
     assert ledger.latest_of("ann") == replace(lost, number=1)
     assert ledger.same("c1", VERSION) is None
 
 
-def test_a_folder_without_results_is_refused(tmp_path):
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="has no results yet"), open_ledger(tmp_path, create=False):
         pass
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     for kind in ("text", "birds"):
         file = tmp_path / kind / FILE
         file.parent.mkdir()
@@ -142,7 +142,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
             pass
 
 
-def test_a_damaged_ledger_says_what_to_do(tmp_path):
+def test_a_damaged_ledger_says_what_to_do(tmp_path: Path) -> None:
     with open_ledger(tmp_path, create=True) as ledger:
         ledger.note("a", "b")
     with open(tmp_path / FILE, "r+b") as file:
@@ -153,7 +153,9 @@ def test_a_damaged_ledger_says_what_to_do(tmp_path):
         ledger.students()
 
 
-def test_a_ledger_that_cannot_be_opened_now_is_still_one(tmp_path, monkeypatch):
+def test_a_ledger_that_cannot_be_opened_now_is_still_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("grader.classes.folder.ledger._BUSY_SECONDS", 0)
     with closing(sqlite3.connect(tmp_path / FILE)) as other:
         other.execute("BEGIN EXCLUSIVE")

@@ -18,6 +18,7 @@ from grader.types.errors import KitError
 from grader.types.report import CheckResult, Outcome, Report, StageResult, Status
 from grader.types.submission import Submission
 from tests.kit.support.checkout import TINY
+from tests.kit.support.tiny import Capture, Typed
 
 WHEN = datetime(2026, 1, 5, tzinfo=timezone.utc)
 NAMES = [f"name{n:02}" for n in range(20)]
@@ -54,7 +55,7 @@ def written(folder: Path, **options: bool) -> str:
     return (folder / "report.html").read_text("utf-8")
 
 
-def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path):
+def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path: Path) -> None:
     names = ["n" * 255, "n" * 254, "\u00e9" * 127, "n;=1+1"]
     results(tmp_path, dict.fromkeys(names, (REPORT, b"x = 1")), junit=True)
     assert len(list((tmp_path / "junit").iterdir())) == len(names)
@@ -62,7 +63,9 @@ def test_a_name_may_be_as_long_as_a_file_system_allows(tmp_path):
     assert '\n"n;=1+1",' in (tmp_path / "scores.csv").read_text("utf-8")
 
 
-def test_what_a_student_wrote_is_no_formula_where_tables_are_split_at_semicolons(tmp_path):
+def test_what_a_student_wrote_is_no_formula_where_tables_are_split_at_semicolons(
+    tmp_path: Path,
+) -> None:
     message = "RuntimeError: a;=1+1"
     check = CheckResult("smooth.c", "It is smooth", Outcome.FAILED, 0, 4, message)
     stage = StageResult("smooth", "Smooth", Status.FAILED, 0, 4, False, (check,))
@@ -72,12 +75,12 @@ def test_what_a_student_wrote_is_no_formula_where_tables_are_split_at_semicolons
     assert '""' in table and ",," not in table  # an empty cell is quoted too
 
 
-def test_a_name_that_messages_need_as_a_number_is_told(tmp_path, capsys):
+def test_a_name_that_messages_need_as_a_number_is_told(tmp_path: Path, capsys: Capture) -> None:
     results(tmp_path, dict.fromkeys(("ann", "12"), (REPORT, b"x = 1")), anonymous=True)
     assert "'12' is a name and a number that messages need" in capsys.readouterr().err
 
 
-def test_what_cannot_be_written_is_told_in_a_line(tmp_path):
+def test_what_cannot_be_written_is_told_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").mkdir()
     with pytest.raises(
         KitError, match=r"results\.jsonl.*: cannot be written: .*; no verdict is lost"
@@ -85,12 +88,12 @@ def test_what_cannot_be_written_is_told_in_a_line(tmp_path):
         written(tmp_path)
 
 
-def test_the_report_has_everybody_by_name(tmp_path):
+def test_the_report_has_everybody_by_name(tmp_path: Path) -> None:
     rows = re.findall(r'<th scope="row"><a href="#s\d+"><bdi>(\w+)', written(tmp_path))
     assert rows == NAMES
 
 
-def test_without_names_the_order_tells_nothing_either(tmp_path):
+def test_without_names_the_order_tells_nothing_either(tmp_path: Path) -> None:
     html = written(tmp_path, anonymous=True)
     assert not any(name in html for name in NAMES)
     assert all(name in (tmp_path / "scores.csv").read_text("utf-8") for name in NAMES)
@@ -101,7 +104,7 @@ def test_without_names_the_order_tells_nothing_either(tmp_path):
 
 
 @pytest.mark.parametrize("anonymous", [True, False])
-def test_the_table_and_the_pages_agree(tmp_path, anonymous):
+def test_the_table_and_the_pages_agree(tmp_path: Path, anonymous: bool) -> None:
     html = written(tmp_path, anonymous=anonymous)
     row = re.findall(r'<a href="#(s\d+)"><bdi>([^<]+)</bdi></a></th><td data-v="(\d+)"', html)
     page = re.findall(
@@ -112,7 +115,7 @@ def test_the_table_and_the_pages_agree(tmp_path, anonymous):
     assert row == page and len(page) == len(NAMES)
 
 
-def test_answers_that_are_alike_are_listed_if_that_is_asked_for(tmp_path):
+def test_answers_that_are_alike_are_listed_if_that_is_asked_for(tmp_path: Path) -> None:
     pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed")
     assert "Not compared this time." in written(tmp_path)
     html = written(tmp_path, similar=True)
@@ -121,10 +124,12 @@ def test_answers_that_are_alike_are_listed_if_that_is_asked_for(tmp_path):
     assert html.count("signal = signal.roll(edges.pop(0)") == 2
 
 
-def test_what_is_alike_is_not_for_a_page_without_names(refused):
+def test_what_is_alike_is_not_for_a_page_without_names(refused: Typed) -> None:
     assert "remove --anonymous" in refused("class", "x", "--out", "y", "--similar", "--anonymous")
 
 
-def test_a_missing_library_is_named_before_anything_is_graded(monkeypatch, refused):
+def test_a_missing_library_is_named_before_anything_is_graded(
+    monkeypatch: pytest.MonkeyPatch, refused: Typed
+) -> None:
     monkeypatch.setattr(classroom, "find_spec", lambda name: None)
     assert "pip install rapidfuzz" in refused("class", "x", "--out", "y", "--similar")

@@ -29,7 +29,7 @@ def notes_on(tmp_path: Path, files: dict[str, str], packed: bool = False) -> tup
     return record.notes
 
 
-def test_each_folder_notebook_and_file_is_a_students(tmp_path):
+def test_each_folder_notebook_and_file_is_a_students(tmp_path: Path) -> None:
     write_files(tmp_path, {"bob.ipynb": "{}", "cas.py": ""})
     names = ("Ada_7_assignsubmission_file_", "Ada_8_assignsubmission_file_", "ann")
     for name in names:
@@ -39,7 +39,7 @@ def test_each_folder_notebook_and_file_is_a_students(tmp_path):
     assert [one.student for one in found] == ["Ada_7", "Ada_8", "ann", "bob", "cas"] and odd == []
 
 
-def test_the_assignments_folder_counts_only_in_what_nbgrader_collected(tmp_path):
+def test_the_assignments_folder_counts_only_in_what_nbgrader_collected(tmp_path: Path) -> None:
     ann = write_files(tmp_path / "submitted" / "ann", {"averages.py": b"", "other/a.py": b""})
     (ann / NAME).mkdir()
     assert read_students(ann.parent, ASSIGNMENT)[0] == [Found("ann", ann)]
@@ -47,7 +47,9 @@ def test_the_assignments_folder_counts_only_in_what_nbgrader_collected(tmp_path)
     assert read_students(ann.parent, ASSIGNMENT)[0] == [Found("ann", ann / NAME)]
 
 
-def test_only_what_nbgrader_collected_tells_its_own_time_and_a_table_tells_any(tmp_path):
+def test_only_what_nbgrader_collected_tells_its_own_time_and_a_table_tells_any(
+    tmp_path: Path,
+) -> None:
     submitted = tmp_path / "submitted"
     (submitted / "ann" / NAME).mkdir(parents=True)
     (submitted / "bob").mkdir()
@@ -65,7 +67,7 @@ def test_only_what_nbgrader_collected_tells_its_own_time_and_a_table_tells_any(t
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no links and pipes")
-def test_pipes_and_other_files_are_nobodys(tmp_path):
+def test_pipes_and_other_files_are_nobodys(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "notes.txt").write_text("")
@@ -90,7 +92,7 @@ def test_pipes_and_other_files_are_nobodys(tmp_path):
         f"bob_1_2_{NAME}.ipynb",
     ],
 )
-def test_who_hands_in_a_link_gets_nothing_of_a_neighbours(tmp_path, link):
+def test_who_hands_in_a_link_gets_nothing_of_a_neighbours(tmp_path: Path, link: str) -> None:
     stage = ASSIGNMENT.stages[0]
     files = {f"{NAME}.ipynb": notebook("x = 1"), stage.file_name: "x = 1"}
     ann = write_files(tmp_path / "elsewhere" / "ann", files)
@@ -107,7 +109,7 @@ def test_who_hands_in_a_link_gets_nothing_of_a_neighbours(tmp_path, link):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no links")
-def test_a_file_that_is_a_link_is_told_beside_the_others(tmp_path):
+def test_a_file_that_is_a_link_is_told_beside_the_others(tmp_path: Path) -> None:
     first, second = (stage.file_name for stage in ASSIGNMENT.stages[:2])
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / first).write_text("x = 1")
@@ -117,7 +119,9 @@ def test_a_file_that_is_a_link_is_told_beside_the_others(tmp_path):
     assert record.notes == (f"{second} is a link, which is not followed.",)
 
 
-def test_a_file_that_its_reader_fails_on_is_refused(tmp_path, monkeypatch):
+def test_a_file_that_its_reader_fails_on_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody knows such a file yet: who finds one may not stop a class with it."""
 
     def fails(data: bytes, name: str) -> None:
@@ -130,7 +134,7 @@ def test_a_file_that_its_reader_fails_on_is_refused(tmp_path, monkeypatch):
     assert record.notes == (submission.refused,)
 
 
-def test_a_link_in_an_archive_is_not_code(tmp_path):
+def test_a_link_in_an_archive_is_not_code(tmp_path: Path) -> None:
     linked = zipfile.ZipInfo(f"{NAME}.ipynb")
     linked.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
@@ -140,7 +144,7 @@ def test_a_link_in_an_archive_is_not_code(tmp_path):
     assert f"only the link {NAME}.ipynb" in submission.refused
 
 
-def test_two_of_one_name_are_two_students(tmp_path):
+def test_two_of_one_name_are_two_students(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann.ipynb").write_text("{}")
     found, _ = read_students(tmp_path, ASSIGNMENT)
@@ -150,7 +154,7 @@ def test_two_of_one_name_are_two_students(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are text")
-def test_a_name_that_is_no_text_can_be_written_down(tmp_path):
+def test_a_name_that_is_no_text_can_be_written_down(tmp_path: Path) -> None:
     try:
         os.mkdir(os.fsencode(tmp_path) + b"/\xff")
     except OSError:
@@ -170,7 +174,9 @@ def test_a_name_that_is_no_text_can_be_written_down(tmp_path):
         *(b"\xff\x1b[31m.ipynb", b"\xff.pdf", b"ann_1_2_\xff.pdf"),
     ],
 )
-def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(tmp_path, name):
+def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(
+    tmp_path: Path, name: bytes
+) -> None:
     for folder in (tmp_path, tmp_path / "ann"):
         folder.mkdir(exist_ok=True)
         try:
@@ -184,20 +190,20 @@ def test_what_is_said_of_a_name_that_is_no_text_can_be_written_down(tmp_path, na
         "".join((*submission.files, submission.script or "")).encode()
 
 
-def test_a_letter_of_two_characters_is_the_same_letter(tmp_path):
+def test_a_letter_of_two_characters_is_the_same_letter(tmp_path: Path) -> None:
     for name in ("Jose\u0301", "Jos\u00e9"):
         (tmp_path / f"{name}.ipynb").write_text(notebook("x"))
     found = [one.student for one in read_students(tmp_path, ASSIGNMENT)[0]]
     assert found[0] == "Jos\u00e9" and len(found) == len(set(found)) == len(os.listdir(tmp_path))
 
 
-def test_a_single_submission_is_no_class(tmp_path):
+def test_a_single_submission_is_no_class(tmp_path: Path) -> None:
     (tmp_path / "smooth.py").write_text("")
     with pytest.raises(KitError, match="is one submission"):
         read_students(tmp_path, ASSIGNMENT)
 
 
-def test_an_nbgrader_course_or_an_archive_is_no_class(tmp_path):
+def test_an_nbgrader_course_or_an_archive_is_no_class(tmp_path: Path) -> None:
     (tmp_path / "class.zip").write_text("")
     with pytest.raises(KitError, match=r"class\.zip: is a file: unpack it"):
         read_students(tmp_path / "class.zip", ASSIGNMENT)
@@ -211,13 +217,13 @@ def test_an_nbgrader_course_or_an_archive_is_no_class(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nothing", "here"])
-def test_a_folder_without_students_is_told(tmp_path, name):
+def test_a_folder_without_students_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "here").mkdir()
     with pytest.raises(KitError):
         read_students(tmp_path / name, ASSIGNMENT)
 
 
-def test_several_files_of_one_student_are_one_submission(tmp_path):
+def test_several_files_of_one_student_are_one_submission(tmp_path: Path) -> None:
     stage = ASSIGNMENT.stages[0]
     (tmp_path / f"lovelaceada_12_34_{stage.file_name}").write_text("x = 1")
     (tmp_path / "lovelaceada_12_35_helper.py").write_text("y = 2")
@@ -231,7 +237,7 @@ def test_several_files_of_one_student_are_one_submission(tmp_path):
     assert record.notes == ("Canvas has marked it as late.", graded)
 
 
-def test_moodles_folder_counts_and_not_its_text_field(tmp_path):
+def test_moodles_folder_counts_and_not_its_text_field(tmp_path: Path) -> None:
     for kind in ("file", "onlinetext"):
         folder = tmp_path / f"Ada Lovelace_7_assignsubmission_{kind}_"
         folder.mkdir()
@@ -246,7 +252,7 @@ def test_moodles_folder_counts_and_not_its_text_field(tmp_path):
     assert "nothing to grade here, only onlinetext.html" in read[2][0].notes[0]
 
 
-def test_the_last_attempt_in_blackboards_download_counts(tmp_path):
+def test_the_last_attempt_in_blackboards_download_counts(tmp_path: Path) -> None:
     stage = ASSIGNMENT.stages[0]
     for day, code in (("28", "x = 1"), ("30", "x = 2"), ("29", "x = 3")):
         start = f"HW 1_ada_attempt_2026-10-{day}-08-00-00"
@@ -263,7 +269,7 @@ def test_the_last_attempt_in_blackboards_download_counts(tmp_path):
 
 
 @pytest.mark.parametrize("in_folder", [True, False])
-def test_an_archive_is_graded_as_what_is_in_it(tmp_path, in_folder):
+def test_an_archive_is_graded_as_what_is_in_it(tmp_path: Path, in_folder: bool) -> None:
     place = tmp_path / "ann" if in_folder else tmp_path
     files = {f"ann/{NAME}.ipynb": notebook("x = 1"), f"__MACOSX/ann/._{NAME}.ipynb": "\0"}
     write_files(place, {"ann.zip": zipped(files)})
@@ -275,7 +281,7 @@ def test_an_archive_is_graded_as_what_is_in_it(tmp_path, in_folder):
 
 
 @pytest.mark.parametrize("lies", ["in a folder", "in an archive", "in a download of Canvas"])
-def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path, lies):
+def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path: Path, lies: str) -> None:
     slug = ASSIGNMENT.stages[0].slug
     cell = {"cell_type": "code", "source": "right", "metadata": {"nbgrader": {"grade_id": slug}}}
     files = {
@@ -299,7 +305,7 @@ def test_of_two_notebooks_the_one_with_the_stages_cells_counts(tmp_path, lies):
 
 
 @pytest.mark.parametrize("path", ["ann", f"ann/{NAME}.ipynb"])
-def test_an_answer_in_a_text_cell_is_told(tmp_path, path):
+def test_an_answer_in_a_text_cell_is_told(tmp_path: Path, path: str) -> None:
     name = ASSIGNMENT.stages[0].entry_points[0].name
     cell = {"cell_type": "markdown", "source": f"def {name}(values): ..."}
     (tmp_path / "ann").mkdir()
@@ -309,7 +315,7 @@ def test_an_answer_in_a_text_cell_is_told(tmp_path, path):
 
 
 @pytest.mark.parametrize("text", ["", "# to do", "print('a test')"])
-def test_a_py_file_without_an_answer_does_not_replace_a_notebook(tmp_path, text):
+def test_a_py_file_without_an_answer_does_not_replace_a_notebook(tmp_path: Path, text: str) -> None:
     written = {ASSIGNMENT.stages[0].file_name: text, f"{NAME}.ipynb": notebook("mine")}
     write_files(tmp_path / "ann", written)
     _, submission = read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)
@@ -346,17 +352,21 @@ BESIDE = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(("files", "said"), NOTED.values(), ids=NOTED)
-def test_what_did_not_count_is_told(tmp_path, files, said, packed):
+def test_what_did_not_count_is_told(
+    tmp_path: Path, files: dict[str, str], said: str, packed: bool
+) -> None:
     assert notes_on(tmp_path, files, packed) == (said,)
 
 
 @pytest.mark.parametrize(("files", "said"), BESIDE.values(), ids=BESIDE)
-def test_an_archive_beside_files_that_count_is_told(tmp_path, files, said):
+def test_an_archive_beside_files_that_count_is_told(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
     (note,) = notes_on(tmp_path, files)
     assert note.startswith(said)
 
 
-def test_an_archive_in_an_archive_is_to_be_unpacked(tmp_path):
+def test_an_archive_in_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
     inner = zipped({f"{NAME}.ipynb": notebook("x")})
     write_files(tmp_path / "ann", {"a.zip": zipped({"b.zip": inner})})
     record, _ = read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)
@@ -364,7 +374,7 @@ def test_an_archive_in_an_archive_is_to_be_unpacked(tmp_path):
 
 
 @pytest.mark.parametrize("name", [ASSIGNMENT.stages[0].file_name, f"{NAME}.ipynb"])
-def test_which_of_two_archives_counts_is_told(tmp_path, name):
+def test_which_of_two_archives_counts_is_told(tmp_path: Path, name: str) -> None:
     for archive, source in (("a.zip", "x"), ("b.zip", "y"), ("c.zip", "y")):
         write_files(tmp_path / "ann", {archive: zipped({name: notebook(source)})})
     record, _ = read_student(Found("ann", tmp_path / "ann"), ASSIGNMENT)
@@ -374,7 +384,7 @@ def test_which_of_two_archives_counts_is_told(tmp_path, name):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such names")
-def test_a_files_name_cannot_add_a_line_of_its_own(tmp_path):
+def test_a_files_name_cannot_add_a_line_of_its_own(tmp_path: Path) -> None:
     name = "a\n10 of 10 points"
     for end, text in ((".ipynb", notebook("x")), (".txt", ""), (".zip", "no")):
         assert "\\n10 of 10 points" in notes_on(tmp_path / end, {f"{name}{end}": text})[0]
@@ -388,7 +398,7 @@ def test_a_files_name_cannot_add_a_line_of_its_own(tmp_path):
         assert [*submission.files] == ["a\\n10 of 10 points.py"]
 
 
-def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path):
+def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path: Path) -> None:
     write_files(tmp_path, dict.fromkeys((f"ann/{NAME}.ipynb", "bob.ipynb"), notebook("x = 1")))
     (ann, _), (bob, submission) = (
         read_student(Found(name, tmp_path / path), ASSIGNMENT)
@@ -401,7 +411,7 @@ def test_the_same_answers_have_the_same_content_wherever_they_lie(tmp_path):
 @pytest.mark.parametrize(
     "trap", ["x = " + "-" * 50_000 + "1", "if x: pass\n" + "elif x: pass\n" * 3000]
 )
-def test_a_file_that_no_parser_can_read_is_begun(tmp_path, trap):
+def test_a_file_that_no_parser_can_read_is_begun(tmp_path: Path, trap: str) -> None:
     stage = ASSIGNMENT.stages[0]
     (tmp_path / stage.file_name).write_text(f"{stage.entry_points[0].name} = x\n{trap}")
     (tmp_path / f"{NAME}.ipynb").write_text(json.dumps({"cells": []}))
@@ -426,7 +436,7 @@ def test_a_file_that_no_parser_can_read_is_begun(tmp_path, trap):
         ({"a.zip": "x"}, "a.zip: is not a complete zip file"),
     ],
 )
-def test_what_cannot_be_graded_says_why(tmp_path, files, said):
+def test_what_cannot_be_graded_says_why(tmp_path: Path, files: dict[str, str], said: str) -> None:
     folder = write_files(tmp_path / "ann", files)
     record, submission = read_student(Found("ann", folder), ASSIGNMENT)
     assert submission.refused in record.notes and record.content == ""

@@ -27,7 +27,7 @@ def row(entry: LedgerEntry, assignment: Assignment = BIRDS) -> dict[str, str]:
     return dict(zip(names, values, strict=True))
 
 
-def test_a_row_has_the_points_in_all_and_in_each_stage():
+def test_a_row_has_the_points_in_all_and_in_each_stage() -> None:
     found = row(ENTRY)
     assert (found["student_id"], found["score"], found["max_score"]) == ("ann", "2.5", "10")
     assert (found["bonus"], found["fold"], found["wings"]) == ("1", "2.5", "")
@@ -43,7 +43,9 @@ def test_a_row_has_the_points_in_all_and_in_each_stage():
         ((True, True), (Status.PASSED, Status.NOT_STARTED), "not yet"),
     ],
 )
-def test_bonus_stages_decide_only_where_there_is_no_other(bonus, statuses, says):
+def test_bonus_stages_decide_only_where_there_is_no_other(
+    bonus: tuple[bool, ...], statuses: tuple[Status, ...], says: str
+) -> None:
     stages = tuple(
         replace(RESULT, bonus=is_bonus, status=status)
         for is_bonus, status in zip(bonus, statuses, strict=True)
@@ -51,7 +53,7 @@ def test_bonus_stages_decide_only_where_there_is_no_other(bonus, statuses, says)
     assert row(replace(ENTRY, report=replace(REPORT, stages=stages)))["status"] == says
 
 
-def test_nothing_to_grade_is_no_points_and_what_nobody_knows_an_empty_cell():
+def test_nothing_to_grade_is_no_points_and_what_nobody_knows_an_empty_cell() -> None:
     check = CheckResult(f"fold.{REFUSED}", "Read", Outcome.FAILED, 0, 5, "Not JSON.")
     stages = (replace(RESULT, status=Status.FAILED, score=0, checks=(check,)),)
     unread = replace(ENTRY, report=replace(REPORT, score=0, stages=stages))
@@ -70,18 +72,18 @@ def test_nothing_to_grade_is_no_points_and_what_nobody_knows_an_empty_cell():
         ("\xa0@SUM(1)", "'\xa0@SUM(1)"),
     ],
 )
-def test_a_name_is_no_formula_of_a_spreadsheet_and_moves_no_cursor(name, cell):
+def test_a_name_is_no_formula_of_a_spreadsheet_and_moves_no_cursor(name: str, cell: str) -> None:
     assert row(replace(ENTRY, record=SubmissionRecord(name, "c")))["student_id"] == cell
 
 
-def test_no_two_names_give_one_cell():
+def test_no_two_names_give_one_cell() -> None:
     names = ["=1", "'=1", "''=1", " =1", "' =1", "'a", "a", "\t1", "-1", "'-1"]
     cells = [csv_cell(name) for name in names]
     assert len(set(cells)) == len(names)
     assert [cell_text(cell) for cell in cells] == names
 
 
-def test_a_line_of_json_holds_what_the_verdict_depends_on():
+def test_a_line_of_json_holds_what_the_verdict_depends_on() -> None:
     line = json_line(ENTRY, BIRDS)
     assert line.count("\n") == 1 and line.endswith("\n")
     found = json.loads(line)
@@ -90,7 +92,7 @@ def test_a_line_of_json_holds_what_the_verdict_depends_on():
     assert found["notes"] == ["seed 7"]
 
 
-def test_a_late_submission_loses_a_share_of_its_points_and_both_numbers_are_there():
+def test_a_late_submission_loses_a_share_of_its_points_and_both_numbers_are_there() -> None:
     due = datetime(2026, 10, 30, tzinfo=timezone.utc)
     rule = LateRule(per_day=0.1)
     assignment = Assignment("birds", STAGES, due, {"bob": due + timedelta(days=9)}, rule)
@@ -106,7 +108,7 @@ def test_a_late_submission_loses_a_share_of_its_points_and_both_numbers_are_ther
     assert (found["score"], found["bonus"], found["late_penalty"]) == ("2.5", "1", "0")
 
 
-def test_without_a_core_stage_the_bonus_stages_are_what_counts():
+def test_without_a_core_stage_the_bonus_stages_are_what_counts() -> None:
     only = replace(RESULT, bonus=True)
     report = replace(REPORT, score=0, max_score=0, bonus=2.5, stages=(only,))
     found = row(replace(ENTRY, report=report))

@@ -24,7 +24,7 @@ def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
 
 
-def test_a_table_of_ones_own(tmp_path):
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
     found = times(
         tmp_path,
         "\ufeffStudent;Submitted\nada;2026-07-01 23:59\nBob;2026-07-01T23:59:00Z\n"
@@ -39,13 +39,13 @@ def test_a_table_of_ones_own(tmp_path):
     assert (found.of("dee"), found.of("eve"), found.of("zed")) == (None, None, None)
 
 
-def test_what_nbgrader_exports_is_in_utc(tmp_path):
+def test_what_nbgrader_exports_is_in_utc(tmp_path: Path) -> None:
     text = "assignment,timestamp,student_id,score\nheads,2026-07-01 21:59:00.250000,ada,3\n"
     assert times(tmp_path, text).of("ada") == utc("2026-07-01T21:59:00.250")
     assert times(tmp_path, text, None).of("ada") is not None
 
 
-def test_of_several_assignments_only_its_own_times_count(tmp_path):
+def test_of_several_assignments_only_its_own_times_count(tmp_path: Path) -> None:
     text = "assignment,timestamp,student_id\nheads,2026-07-01 21:00,ada\ntails,2026-08-01 21:00,"
     found = times(tmp_path, f"{text}ada\ntails,2026-08-01 21:00,bob\n")
     assert (found.of("ada"), found.of("bob")) == (utc("2026-07-01T21:00"), None)
@@ -55,7 +55,7 @@ def test_of_several_assignments_only_its_own_times_count(tmp_path):
         times(tmp_path, f"{text.replace('heads', 'wings')}ada\n")
 
 
-def test_who_is_in_the_table_and_not_in_the_class_is_named(tmp_path):
+def test_who_is_in_the_table_and_not_in_the_class_is_named(tmp_path: Path) -> None:
     rows = "".join(f"{name},2026-07-01T00:00Z\n" for name in ("Ada", "Zed", "Participant 7"))
     found = times(tmp_path, f"student,submitted\n{rows}")
     assert found.others(["ADA", "Zed", "Bob_7"]) == []
@@ -66,17 +66,17 @@ def test_who_is_in_the_table_and_not_in_the_class_is_named(tmp_path):
     assert said.endswith("here: 0, 1, 2, 3, 4 and 3 more.")
 
 
-def test_of_several_times_the_latest_counts(tmp_path):
+def test_of_several_times_the_latest_counts(tmp_path: Path) -> None:
     text = "student,submitted\nada,2026-07-02T00:00Z\nADA,2026-07-03T00:00Z\nada,2026-07-01T00:00Z"
     assert times(tmp_path, text).of("Ada") == utc("2026-07-03T00:00")
 
 
-def test_a_name_is_read_as_grade_class_wrote_it(tmp_path):
+def test_a_name_is_read_as_grade_class_wrote_it(tmp_path: Path) -> None:
     rows = [["student", "submitted"], [csv_cell("-ada"), "2026-07-01T00:00Z"]]
     assert times(tmp_path, csv_text(rows)).of("-ada") == utc("2026-07-01T00:00")
 
 
-def test_moodles_worksheet_names_students_by_their_number(tmp_path):
+def test_moodles_worksheet_names_students_by_their_number(tmp_path: Path) -> None:
     found = times(
         tmp_path,
         "Identifier,Full name,Last modified (submission),Grade\n"
@@ -101,6 +101,6 @@ def test_moodles_worksheet_names_students_by_their_number(tmp_path):
         ("student,submitted\nada,2026-07-01 23:59\n", "'2026-07-01 23:59' has no time zone: set"),
     ],
 )
-def test_says_what_is_wrong(tmp_path, text, said):
+def test_says_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(KitError, match=said):
         times(tmp_path, text, None)

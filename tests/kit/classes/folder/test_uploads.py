@@ -54,23 +54,25 @@ ELSEWHERE = "was not graded: put all files into one folder."
         ),
     ],
 )
-def test_the_folder_with_most_stages_counts_and_the_notes_name_the_rest(names, counted, notes):
+def test_the_folder_with_most_stages_counts_and_the_notes_name_the_rest(
+    names: list[str], counted: list[str], notes: list[str]
+) -> None:
     upload = chosen({name: name.encode() for name in names}, STAGES)
     assert upload is not None and upload.submission.is_folder
     assert sorted(upload.submission.files) == counted and list(upload.notes) == notes
 
 
-def test_a_copy_with_the_same_text_is_not_another_version():
+def test_a_copy_with_the_same_text_is_not_another_version() -> None:
     upload = chosen({"fold.py": b"x", "same/fold.py": b"x", "Left-Wing.py": b"y"}, STAGES)
     assert upload is not None and upload.notes == ("Left-Wing.py was graded as left_wing.py.",)
     assert upload.submission.files["left_wing.py"] == b"y"
 
 
-def test_one_file_alone_may_hold_all():
+def test_one_file_alone_may_hold_all() -> None:
     upload = chosen({"hw/all.py": b"x"}, STAGES)
     assert (upload.submission.script, upload.submission.files) == ("all.py", {"all.py": b"x"})
 
 
 @pytest.mark.parametrize("names", [[], ["a.py", "b.py"]])
-def test_an_upload_without_a_file_of_a_stage_is_none(names):
+def test_an_upload_without_a_file_of_a_stage_is_none(names: list[str]) -> None:
     assert chosen(dict.fromkeys(names, b""), STAGES) is None

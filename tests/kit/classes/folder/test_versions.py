@@ -58,24 +58,26 @@ EVERY = {"moving_average", "smooth", "roughness"}
         (append("exercises/smooth.py"), set()),
     ],
 )
-def test_a_change_counts_for_the_stages_whose_verdict_it_may_change(root, change, stages):
+def test_a_change_counts_for_the_stages_whose_verdict_it_may_change(
+    root: Path, change: Callable[[Path], object], stages: set[str]
+) -> None:
     assert changed(root, change) == stages
 
 
-def test_answers_are_the_same_whatever_their_name_is():
+def test_answers_are_the_same_whatever_their_name_is() -> None:
     files = {"a.py": b"1", "b.py": b"2"}
     one, other = Submission("ann", files), Submission("bob", dict(reversed(files.items())))
     assert content_of(one) == content_of(other)
 
 
-def test_a_digest_is_whole(root):
+def test_a_digest_is_whole(root: Path) -> None:
     """Of 64 bits two answers with one digest were found in minutes."""
     version = read_version(read_course(root / "course.toml"))
     digests = [content_of(Submission("a", {"a.py": b"x = 1"})), version.engine]
     assert {len(digest) for digest in (*digests, *version.stages.values())} == {64}
 
 
-def test_different_answers_differ():
+def test_different_answers_differ() -> None:
     every = [
         Submission("x", {}),
         Submission("x", {"a.py": b"1"}),

@@ -29,7 +29,7 @@ def fold(x):
 '''
 
 
-def test_only_what_the_entry_point_needs_without_words():
+def test_only_what_the_entry_point_needs_without_words() -> None:
     assert wrong_code([SOURCE], "Fold", "fold_1", "ann").split("\n") == [
         "import math, torch as t",
         "from other import helper, unused",
@@ -46,7 +46,7 @@ def test_only_what_the_entry_point_needs_without_words():
     ]
 
 
-def test_of_a_notebook_it_is_the_last_definition_with_the_imports_of_other_cells():
+def test_of_a_notebook_it_is_the_last_definition_with_the_imports_of_other_cells() -> None:
     cells = [
         "%matplotlib inline\nimport math",
         "def fold(x):\n    return 1",
@@ -59,7 +59,7 @@ def test_of_a_notebook_it_is_the_last_definition_with_the_imports_of_other_cells
     )
 
 
-def test_a_name_in_the_code_is_replaced():
+def test_a_name_in_the_code_is_replaced() -> None:
     source = "def fold(ann):\n    return ann['ann'] + annotated"
     assert wrong_code([source], "fold", "f", "ann") == (
         "def f(student):\n    return student['student'] + annotated"
@@ -67,7 +67,7 @@ def test_a_name_in_the_code_is_replaced():
 
 
 @pytest.mark.parametrize("student", ["def", "return", "f", "1", "math", "t", "floor"])
-def test_a_name_that_is_a_word_of_the_code_changes_nothing(student):
+def test_a_name_that_is_a_word_of_the_code_changes_nothing(student: str) -> None:
     source = "import math, torch as t\n\ndef fold(x):\n    return math.floor(x[1])"
     code = wrong_code([source], "fold", "f", student)
     assert code.startswith("import math, torch as t\n\ndef f(x):\n    return ")
@@ -81,14 +81,14 @@ def test_a_name_that_is_a_word_of_the_code_changes_nothing(student):
         pytest.param("=".join(f"(\na{n})" for n in range(2000)) + " = 0\n", id="many names"),
     ],
 )
-def test_what_is_made_to_take_minutes_takes_none(source):
+def test_what_is_made_to_take_minutes_takes_none(source: str) -> None:
     uses = "".join(f"    a{n}\n" for n in range(2000))
     start = time.process_time()
     wrong_code([f"{source}def fold(x):\n{uses}"], "fold", "f", "eve")
     assert time.process_time() - start < 2
 
 
-def test_what_cannot_be_quoted_is_nothing():
+def test_what_cannot_be_quoted_is_nothing() -> None:
     for source in (
         "",
         "def fold(:",

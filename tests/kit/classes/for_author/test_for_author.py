@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.kit.classes.folder_class import ONE_TOO_FEW, RIGHT, class_of, grade_class, hand_in
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Typed, copy_tiny
 
 MEDIAN = '''"""ann's notes."""
 import numpy as np
@@ -42,7 +42,9 @@ def lessons(course: Path, submissions: Path, out: Path, *more: str) -> dict[str,
     return found
 
 
-def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(course, tmp_path):
+def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(
+    course: Path, tmp_path: Path
+) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
     known = ONE_TOO_FEW  # the mistake
     hand_in(submissions, ann=MEDIAN, bob=SHORT, cas=RAISES, dan=known, eve=RIGHT)
@@ -66,7 +68,7 @@ def test_failures_that_nothing_explains_with_the_shortest_code_and_no_name(cours
     assert "Nothing is known about hints." in text and found["asked"] == 0
 
 
-def test_other_words_are_another_failure(course, tmp_path):
+def test_other_words_are_another_failure(course: Path, tmp_path: Path) -> None:
     raising = "def moving_average(values, width):\n    raise {}\n"
     errors = ("KeyError(1)", "KeyError(2)", "OSError(1)")
     for number, error in enumerate(errors):
@@ -76,7 +78,7 @@ def test_other_words_are_another_failure(course, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_failure_becomes_a_misconception(course, tmp_path, grade):
+def test_a_failure_becomes_a_misconception(course: Path, tmp_path: Path, grade: Typed) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
     hand_in(submissions, ann=MEDIAN)
     lessons(course, submissions, out, "--seed", "5")
@@ -99,7 +101,7 @@ def progress(folder: Path, **rungs: int) -> None:
     (memory / "progress.json").write_text(text, encoding="utf-8")
 
 
-def test_hints_after_which_the_stage_still_fails(course, tmp_path):
+def test_hints_after_which_the_stage_still_fails(course: Path, tmp_path: Path) -> None:
     submissions, out = tmp_path / "class", tmp_path / "out"
     hand_in(submissions, ann=ONE_TOO_FEW, bob=RIGHT, cas=ONE_TOO_FEW)
     progress(submissions / "ann", moving_average=2, smooth=1)

@@ -13,8 +13,9 @@ from traitlets.config.loader import PyFileConfigLoader
 from grader.classes.nbgrader.assignment import solution_id
 from grader.classes.nbgrader.course import CONFIG, configured, write_nbgrader_course
 from grader.command.main import main
+from grader.types.course import Course
 from tests.kit.support.checkout import COURSE, TINY
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, copy_tiny
 
 
 def settings(root: Path) -> Any:
@@ -27,7 +28,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("course", [COURSE, TINY], ids=["own", "tiny"])
-def test_each_stage_has_one_cell_to_write_in_and_one_that_grades(course, tmp_path):
+def test_each_stage_has_one_cell_to_write_in_and_one_that_grades(
+    course: Course, tmp_path: Path
+) -> None:
     write_nbgrader_course(tmp_path, course, kernel=False)
     for assignment in course.assignments:
         file = tmp_path / "source" / assignment.name / f"{assignment.name}.ipynb"
@@ -49,7 +52,7 @@ def test_each_stage_has_one_cell_to_write_in_and_one_that_grades(course, tmp_pat
             assert f'grade_here("{stage.slug}")' in known[stage.slug].source
 
 
-def test_the_configuration_names_our_graders(tmp_path):
+def test_the_configuration_names_our_graders(tmp_path: Path) -> None:
     write_nbgrader_course(tmp_path, TINY, kernel=False)
     config = settings(tmp_path)
     assert config.CourseDirectory.course_id == TINY.name
@@ -58,7 +61,7 @@ def test_the_configuration_names_our_graders(tmp_path):
     assert not any("Execute" in name for name in config.Autograde.autograde_preprocessors)
 
 
-def test_with_kernel_nbgrader_grades_as_it_does_by_itself(tmp_path):
+def test_with_kernel_nbgrader_grades_as_it_does_by_itself(tmp_path: Path) -> None:
     write_nbgrader_course(tmp_path, TINY, kernel=False)
     write_nbgrader_course(tmp_path, TINY, kernel=True)
     config = settings(tmp_path)
@@ -68,13 +71,13 @@ def test_with_kernel_nbgrader_grades_as_it_does_by_itself(tmp_path):
     assert re.search(config.IgnorePattern.pattern, "UserWarning: two\nlines")
 
 
-def test_the_configuration_imports_nothing_of_ours():
+def test_the_configuration_imports_nothing_of_ours() -> None:
     # Were it missing, nbgrader would log an error, start its kernel and end with exit code 0.
     text = configured("", TINY, kernel=False)
     assert [line for line in text.splitlines() if "import" in line] == ["import os  # noqa: E402"]
 
 
-def test_ones_own_settings_stay(tmp_path):
+def test_ones_own_settings_stay(tmp_path: Path) -> None:
     config = tmp_path / CONFIG
     config.write_text("c = get_config()\nc.Exchange.root = '/srv'\n", encoding="utf-8")
     write_nbgrader_course(tmp_path, TINY, kernel=True)
@@ -89,14 +92,14 @@ def test_ones_own_settings_stay(tmp_path):
     assert found.Autograde.exporter_class == "grader.nbgrader.AnyNotebook"
 
 
-def test_written_again_nothing_changes(tmp_path):
+def test_written_again_nothing_changes(tmp_path: Path) -> None:
     first = write_nbgrader_course(tmp_path, TINY, kernel=False)
     assert len(first.written) == 1 + len(TINY.assignments)
     again = write_nbgrader_course(tmp_path, TINY, kernel=False)
     assert (again.written, again.kept) == ((), ())
 
 
-def test_a_notebook_that_somebody_changed_is_kept_out_of_what_is_released(tmp_path):
+def test_a_notebook_that_somebody_changed_is_kept_out_of_what_is_released(tmp_path: Path) -> None:
     write_nbgrader_course(tmp_path, TINY, kernel=False)
     file = tmp_path / "source" / TINY.name / f"{TINY.name}.ipynb"
     original = file.read_text("utf-8")
@@ -109,7 +112,7 @@ def test_a_notebook_that_somebody_changed_is_kept_out_of_what_is_released(tmp_pa
     assert (tmp_path / "source") not in copy.parents  # all that is there goes to students
 
 
-def test_a_course_elsewhere_is_named_by_its_place(tmp_path):
+def test_a_course_elsewhere_is_named_by_its_place(tmp_path: Path) -> None:
     course = copy_tiny(tmp_path / "it's here")
     write_nbgrader_course(tmp_path / "class", course, kernel=False)
     text = (tmp_path / "class" / CONFIG).read_text("utf-8")
@@ -119,7 +122,9 @@ def test_a_course_elsewhere_is_named_by_its_place(tmp_path):
     assert names["os"].environ["GRADE_COURSE"] == str(course.root.resolve())
 
 
-def test_a_folder_in_which_nbgrader_finds_nothing_is_refused(tmp_path, capsys):
+def test_a_folder_in_which_nbgrader_finds_nothing_is_refused(
+    tmp_path: Path, capsys: Capture
+) -> None:
     place = tmp_path / "MHA [2026]" / "nb"
     words = ["release", "nbgrader", "--course", str(TINY.root), "--course-dir", str(place)]
     assert main(words) == 2
@@ -140,7 +145,7 @@ stages = ["roughness"]
 """
 
 
-def test_every_assignment_has_its_commands(tmp_path, capsys):
+def test_every_assignment_has_its_commands(tmp_path: Path, capsys: Capture) -> None:
     course = copy_tiny(tmp_path / "course", {"[limits]": f"{TWO}[limits]"}).root
     words = ["release", "nbgrader", "--course", str(course), "--course-dir", str(tmp_path / "nb")]
     assert main(words) == 0

@@ -11,7 +11,7 @@ import copy
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -225,7 +225,9 @@ def by_class(made: Class) -> None:
 
 
 @pytest.mark.parametrize("graded", [by_nbgrader, by_class])
-def test_everybody_gets_the_points_that_are_due_and_a_page(made, graded):
+def test_everybody_gets_the_points_that_are_due_and_a_page(
+    made: Class, graded: Callable[[Class], None]
+) -> None:
     """Pages take long: only some students get one."""
     shutil.copy(made.course.parent / "gradebook.db", made.course)  # without grades
     shutil.rmtree(made.course / "autograded", ignore_errors=True)
@@ -264,7 +266,7 @@ def secrets(made: Class, pages: Mapping[str, str]) -> list[str]:
     return [str(leak) for leak in leaks(files, secret_lines(COURSE, COURSE.stages))]
 
 
-def test_without_our_package_nothing_is_graded_in_silence(made, tmp_path):
+def test_without_our_package_nothing_is_graded_in_silence(made: Class, tmp_path: Path) -> None:
     there = made.elsewhere(tmp_path, "autograded")
     edit(there.course / "nbgrader_config.py", "grader.nbgrader", "gone.nbgrader")
     said = there.nbgrader("autograde", NAME, "--student=ann_full", fails=True)
@@ -272,7 +274,7 @@ def test_without_our_package_nothing_is_graded_in_silence(made, tmp_path):
     assert not list(there.course.glob("autograded/*/*/*.ipynb"))
 
 
-def test_plain_nbgrader_gives_partial_credit_too(made, tmp_path):
+def test_plain_nbgrader_gives_partial_credit_too(made: Class, tmp_path: Path) -> None:
     due: dict[str, float] = made.due
     graded = ("ann_full", "bob_partial", "cas_untouched")
     there = made.elsewhere(tmp_path, "autograded", "feedback", *(due.keys() - graded))
@@ -282,7 +284,7 @@ def test_plain_nbgrader_gives_partial_credit_too(made, tmp_path):
     assert not (there.course / ".grade" / "progress.json").exists()
 
 
-def test_released_again_the_gradebook_stays(made):
+def test_released_again_the_gradebook_stays(made: Class) -> None:
     before = scores(made.course)
     made.grade("release", "nbgrader")
     made.nbgrader("generate_assignment", NAME, "--force")

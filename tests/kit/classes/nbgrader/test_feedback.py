@@ -66,7 +66,7 @@ def graded(points: float | None, most: float = 4.0) -> Any:
     return determine_grade(found)
 
 
-def test_feedback_names_the_hint_to_ask_for_and_shows_none():
+def test_feedback_names_the_hint_to_ask_for_and_shows_none() -> None:
     text = feedback_html(report(FAILED), FAILED)
     assert "<strong>It folds</strong> (-2 points)" in text and "</strong> You turn it." in text
     assert "grade hint fold</code>, where hint 3 is about this failure" in text
@@ -75,25 +75,25 @@ def test_feedback_names_the_hint_to_ask_for_and_shows_none():
 
 
 @pytest.mark.parametrize("points", [0, 0.0, 1, 1.5, 1 / 3, 4, 4.0, 1e-9])
-def test_nbgrader_reads_the_very_points(points):
+def test_nbgrader_reads_the_very_points(points: float) -> None:
     assert graded(points) == (points, 4.0)
 
 
-def test_a_rounding_above_the_most_there_is_loses_no_submission():
+def test_a_rounding_above_the_most_there_is_loses_no_submission() -> None:
     assert graded(4.0000000001) == (4.0, 4.0)
     assert graded(-1e-12) == (0.0, 4.0)
 
 
-def test_points_that_nobody_knows_are_not_full_points():
+def test_points_that_nobody_knows_are_not_full_points() -> None:
     assert graded(None) == (0, 4.0)  # by nbgrader's own; ours has them looked at
 
 
-def test_the_reason_stands_beside_the_points():
+def test_the_reason_stands_beside_the_points() -> None:
     (output,) = outputs(CellVerdict("fold", "fold-code", 1.5, 4.0, "<p>why</p>", ""))
     assert output["data"] == {"text/plain": "1.5", "text/html": "<p>why</p>"}
 
 
-def test_a_stage_becomes_a_cell():
+def test_a_stage_becomes_a_cell() -> None:
     (found,) = notebook_verdict(
         report(FAILED), {"fold": ("fold", "fold-code")}, ["It was odd."]
     ).cells
@@ -103,7 +103,7 @@ def test_a_stage_becomes_a_cell():
         assert word in found.reason
 
 
-def test_the_reason_why_a_stage_counts_as_not_started_is_in_the_comment_and_beside_it():
+def test_the_reason_why_a_stage_counts_as_not_started_is_in_the_comment_and_beside_it() -> None:
     one = stage(Status.NOT_STARTED, check(Outcome.FAILED))
     empty = report(replace(one, why_not_started="A b."))
     (found,) = notebook_verdict(empty, {"fold": ("fold", "fold-code")}).cells
@@ -111,14 +111,14 @@ def test_the_reason_why_a_stage_counts_as_not_started_is_in_the_comment_and_besi
     assert "<p>A b.</p>" in found.reason and "Nothing is written" not in found.reason
 
 
-def test_a_stage_that_the_grader_could_not_judge_has_no_points():
+def test_a_stage_that_the_grader_could_not_judge_has_no_points() -> None:
     broken = report(stage(Status.ERROR, check(Outcome.ERROR)))
     (found,) = notebook_verdict(broken, {"fold": ("fold", "fold-code")}).cells
     assert found.points is None
     assert "not your mistake" in found.comment
 
 
-def test_nothing_that_a_student_wrote_is_markup():
+def test_nothing_that_a_student_wrote_is_markup() -> None:
     printed = stage(Status.FAILED, WRONG, printed=EVIL)
     verdict = notebook_verdict(report(printed), {"fold": ("fold", "fold-code")}, [EVIL])
     for text in (verdict.summary, verdict.cells[0].reason):
@@ -127,18 +127,18 @@ def test_nothing_that_a_student_wrote_is_markup():
 
 
 @pytest.mark.parametrize("name", [EVIL, "[x](javascript:f())", "x\n\n[r]: javascript:f()\n\n[r]"])
-def test_no_name_of_a_students_file_is_markup_in_a_comment(name):
+def test_no_name_of_a_students_file_is_markup_in_a_comment(name: str) -> None:
     (found,) = unreadable_verdict([("fold", "fold-code", 4.0)], [f"{name}.ipynb is empty."]).cells
     html = markdown2html(found.comment)
     assert re.findall(r"<(?!/?p>)", html) == []  # nbgrader shows comments as markdown
 
 
-def test_a_comment_is_a_list_in_markdown_too():
+def test_a_comment_is_a_list_in_markdown_too() -> None:
     html = markdown2html(comment(FAILED))
     assert "<li>It folds (-2)</li>" in html and "<p>Likely: You turn it." in html
 
 
-def test_the_summary_is_one_block_of_html_with_all_that_was_odd():
+def test_the_summary_is_one_block_of_html_with_all_that_was_odd() -> None:
     odd = ["A cell was missing."]
     shown = replace(report(FAILED), notes=("seed 7", "A cell never ends."))
     verdict = notebook_verdict(shown, {"fold": ("fold", "fold-code")}, odd)
@@ -188,11 +188,11 @@ def test_the_summary_is_one_block_of_html_with_all_that_was_odd():
         ),
     ],
 )
-def test_the_comment_says_it_in_words(result, words):
+def test_the_comment_says_it_in_words(result: StageResult, words: str) -> None:
     assert words in comment(result)
 
 
-def test_a_file_that_is_no_notebook_has_no_points_and_a_reason():
+def test_a_file_that_is_no_notebook_has_no_points_and_a_reason() -> None:
     verdict = unreadable_verdict([("fold", "fold-code", 4.0)], ["It is <empty>."])
     (found,) = verdict.cells
     assert (found.points, found.comment) == (0, "It is &lt;empty>.")
@@ -200,7 +200,7 @@ def test_a_file_that_is_no_notebook_has_no_points_and_a_reason():
         assert "There is nothing to grade here.</strong> It is &lt;empty&gt;." in text
 
 
-def test_the_verdict_is_put_where_it_belongs():
+def test_the_verdict_is_put_where_it_belongs() -> None:
     other = {"cell_type": "code", "metadata": {}, "source": "", "outputs": [], "id": "b"}
     cells: list[Any] = [dict(cell()), other]
     put_verdict(cells, notebook_verdict(report(FAILED), {"fold": ("fold", "fold-code")}))
@@ -211,7 +211,9 @@ def test_the_verdict_is_put_where_it_belongs():
 
 
 @pytest.mark.parametrize("kind, mark", [("code", "\n\n# ... "), ("markdown", "\n\n... ")])
-def test_a_cell_that_would_take_hours_to_make_a_page_of_is_cut_at_the_end_of_a_line(kind, mark):
+def test_a_cell_that_would_take_hours_to_make_a_page_of_is_cut_at_the_end_of_a_line(
+    kind: str, mark: str
+) -> None:
     line = "\\begin{a}" * 100 + "\n"
     cells = [{"cell_type": kind, "metadata": {}, "source": line * 1000}] * 30
     cells = [dict(each) for each in cells] + [dict(cell())]
@@ -221,7 +223,7 @@ def test_a_cell_that_would_take_hours_to_make_a_page_of_is_cut_at_the_end_of_a_l
     assert cells[-1]["outputs"] and cells[2]["source"].endswith("All of it was graded.")
 
 
-def test_a_summary_names_students_in_order_whoever_was_graded_first():
+def test_a_summary_names_students_in_order_whoever_was_graded_first() -> None:
     results = [Graded(name, 1, 4, ("It was odd.",)) for name in ("cyd", "ann", "bob")]
     shown = draw(summary("folds", results, 7))
     assert re.findall("ann|bob|cyd", shown) == ["ann", "bob", "cyd"]

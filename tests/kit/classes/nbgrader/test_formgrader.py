@@ -109,8 +109,8 @@ def rows(browser: Any) -> list[list[str]]:
 
 
 def test_formgrader_shows_scores_and_reasons_and_runs_nothing_of_a_students(
-    browser, graded, tmp_path
-):
+    browser: Any, graded: Path, tmp_path: Path
+) -> None:
     due = points_of(graded)
     assert due["ann"] == 100 and 0 < due["bob"] < 100 and due["cas"] == due["dan"] == 0
     look(browser, "light", 1200)
@@ -178,8 +178,8 @@ def is_dark(png: bytes) -> bool:
 @pytest.mark.parametrize("student", ["bob", "cas", "dan"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_student_can_read_the_feedback_in_light_and_dark_and_in_a_narrow_window(
-    browser, graded, scheme, student
-):
+    browser: Any, graded: Path, scheme: str, student: str
+) -> None:
     feedback(browser, graded, student)
     browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
     for width in (400, 1000):
@@ -197,7 +197,9 @@ def test_a_student_can_read_the_feedback_in_light_and_dark_and_in_a_narrow_windo
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_can_be_opened_shows_it_and_opens_by_keyboard(browser, graded, scheme):
+def test_what_can_be_opened_shows_it_and_opens_by_keyboard(
+    browser: Any, graded: Path, scheme: str
+) -> None:
     keys = webdriver.Keys
     look(browser, scheme, 1000)
     feedback(browser, graded, "bob")
@@ -225,7 +227,7 @@ def test_what_can_be_opened_shows_it_and_opens_by_keyboard(browser, graded, sche
     assert details.get_attribute("open") is None
 
 
-def test_the_scoreboard_leads_to_each_stage(browser, graded):
+def test_the_scoreboard_leads_to_each_stage(browser: Any, graded: Path) -> None:
     look(browser, "light", 1000)
     feedback(browser, graded, "bob")
     links = browser.find_elements("css selector", ".scoreboard a")

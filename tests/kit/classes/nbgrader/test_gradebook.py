@@ -61,7 +61,7 @@ def root(tmp_path: Path, made: bytes) -> Path:
     return tmp_path
 
 
-def test_a_class_keeps_its_seed(root):
+def test_a_class_keeps_its_seed(root: Path) -> None:
     first = keep_seed(root, "birds", None)
     assert keep_seed(root, "birds", None) == first
     assert keep_seed(root, "eggs", None) != first
@@ -81,7 +81,7 @@ def write(root: Path, *entries: GradebookEntry) -> None:
     write_entries(root, "birds", "birds", entries)
 
 
-def test_reads_the_released_cells_in_their_order(root):
+def test_reads_the_released_cells_in_their_order(root: Path) -> None:
     birds, essay = read_released(root, "birds")
     assert (birds.name, essay.name) == ("birds", "essay")
     assert birds.cells == (
@@ -90,7 +90,7 @@ def test_reads_the_released_cells_in_their_order(root):
     )
 
 
-def test_nbgrader_reads_what_was_written(root):
+def test_nbgrader_reads_what_was_written(root: Path) -> None:
     write(root, entry("ann"), entry("bob", 4.0), entry("cas", 0.0, None))
     with opened(root) as gradebook:
         scores = {s.student.id: s.score for s in gradebook.assignment_submissions("birds")}
@@ -105,7 +105,7 @@ def test_nbgrader_reads_what_was_written(root):
         assert gradebook.find_submission("birds", "cas").timestamp is None
 
 
-def test_the_rows_are_those_that_nbgrader_makes(root, made, tmp_path):
+def test_the_rows_are_those_that_nbgrader_makes(root: Path, made: bytes, tmp_path: Path) -> None:
     write(root, entry())
     theirs = tmp_path / "theirs"
     theirs.mkdir()
@@ -136,7 +136,7 @@ def test_the_rows_are_those_that_nbgrader_makes(root, made, tmp_path):
     assert rows(root) == rows(theirs)
 
 
-def test_written_again_it_changes_only_what_the_grader_gave(root):
+def test_written_again_it_changes_only_what_the_grader_gave(root: Path) -> None:
     write(root, entry())
     with opened(root) as gradebook:
         grade = gradebook.find_grade("fold", "birds", "birds", "ann")
@@ -154,14 +154,14 @@ def test_written_again_it_changes_only_what_the_grader_gave(root):
         assert len(gradebook.assignment_submissions("birds")) == 1
 
 
-def test_points_that_nobody_knows_wait_for_a_person(root):
+def test_points_that_nobody_knows_wait_for_a_person(root: Path) -> None:
     write(root, entry(points=None))
     with opened(root) as gradebook:
         grade = gradebook.find_grade("fold", "birds", "birds", "ann")
         assert (grade.auto_score, grade.needs_manual_grade) == (None, True)
 
 
-def test_late_is_what_nbgrader_calls_late(root):
+def test_late_is_what_nbgrader_calls_late(root: Path) -> None:
     write(root, entry(penalty=1.5), entry("bob"))
     with opened(root) as gradebook:
         gradebook.grant_extension("birds", "bob", days=40, hours=3)
@@ -170,13 +170,13 @@ def test_late_is_what_nbgrader_calls_late(root):
         assert gradebook.find_submission("birds", "ann").late_submission_penalty == 1.5
 
 
-def test_without_a_deadline_nobody_is_late(root):
+def test_without_a_deadline_nobody_is_late(root: Path) -> None:
     with closing(sqlite3.connect(root / FILE)) as db, db:
         db.execute("UPDATE assignment SET duedate = NULL")
     assert read_deadlines(root, "birds") == {}
 
 
-def test_all_or_nothing(root):
+def test_all_or_nothing(root: Path) -> None:
     def entries() -> Iterator[GradebookEntry]:
         yield entry("ann")
         raise KeyboardInterrupt
@@ -189,7 +189,7 @@ def test_all_or_nothing(root):
     assert len((root / FILE).read_bytes()) == len(before)
 
 
-def test_it_waits_for_who_is_writing(root):
+def test_it_waits_for_who_is_writing(root: Path) -> None:
     other = sqlite3.connect(root / FILE, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     timer = threading.Timer(0.3, other.rollback)
@@ -208,14 +208,14 @@ def test_it_waits_for_who_is_writing(root):
         (lambda file: file.write_bytes(b"no database, but long enough to be one" * 99), "nothing"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(root, spoil, match):
+def test_what_is_wrong_is_said_in_one_line(root: Path, spoil: Any, match: str) -> None:
     spoil(root / FILE)
     with pytest.raises(KitError, match=match) as caught:
         read_released(root, "birds")
     assert "\n" not in str(caught.value)
 
 
-def test_an_assignment_that_was_never_generated(root):
+def test_an_assignment_that_was_never_generated(root: Path) -> None:
     with pytest.raises(KitError, match="has no assignment 'fish': type `nbgrader generate_"):
         read_released(root, "fish")
     with pytest.raises(KitError, match=r"has no assignment 'brids' \(did you mean 'birds'\?\)$"):

@@ -62,7 +62,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("handed_in", BROKEN.values(), ids=BROKEN)
-def test_always_valid_with_every_released_cell_once(handed_in):
+def test_always_valid_with_every_released_cell_once(handed_in: bytes) -> None:
     notebook = restored(handed_in, RELEASED).notebook
     assert len({each["id"] for each in notebook["cells"]}) == len(notebook["cells"])
     node = nbformat.from_dict(notebook)
@@ -72,11 +72,11 @@ def test_always_valid_with_every_released_cell_once(handed_in):
     json.dumps(notebook, ensure_ascii=False).encode()
 
 
-def test_an_untouched_notebook_needs_no_mending():
+def test_an_untouched_notebook_needs_no_mending() -> None:
     assert restored(data(*as_handed_out()), RELEASED).notes == ()
 
 
-def test_what_a_student_wrote_stays_where_it_was():
+def test_what_a_student_wrote_stays_where_it_was() -> None:
     cells = as_handed_out()
     cells[1]["source"] = ["def fold():\n", "    return 1\n"]
     cells.insert(2, cell("mine = 1"))
@@ -87,7 +87,7 @@ def test_what_a_student_wrote_stays_where_it_was():
     assert sources[2:4] == ["def fold():\n    return 1\n", "mine = 1"]
 
 
-def test_of_a_cell_that_is_there_twice_the_last_one_counts():
+def test_of_a_cell_that_is_there_twice_the_last_one_counts() -> None:
     cells = as_handed_out()
     cells.insert(1, cell("first", "fold-code"))
     result = restored(data(*cells), RELEASED)
@@ -95,7 +95,7 @@ def test_of_a_cell_that_is_there_twice_the_last_one_counts():
     assert result.notes == ("The cell fold-code was there more than once; the last one counts.",)
 
 
-def test_a_locked_cell_is_put_back_as_it_was():
+def test_a_locked_cell_is_put_back_as_it_was() -> None:
     cells = as_handed_out()
     cells[2]["source"] = "4.0"
     result = restored(data(*cells), RELEASED)
@@ -103,14 +103,14 @@ def test_a_locked_cell_is_put_back_as_it_was():
     assert result.notes == ("The cell fold was changed and restored.",)
 
 
-def test_other_ends_of_lines_are_no_change():
+def test_other_ends_of_lines_are_no_change() -> None:
     lines = ReleasedCell("lines", "markdown", "one\ntwo", True, None)
     cells = [{**cell("one\r\ntwo\r\n", "lines"), "cell_type": "markdown"}]
     result = restored(data(*cells), (lines,))
     assert (result.notebook["cells"][0]["source"], result.notes) == ("one\ntwo", ())
 
 
-def test_metadata_that_was_changed_is_as_it_was_released():
+def test_metadata_that_was_changed_is_as_it_was_released() -> None:
     cells = as_handed_out()
     cells[2]["metadata"]["nbgrader"].update(points=1000, grade=False, locked=False)
     known = restored(data(*cells), RELEASED).notebook["cells"][2]["metadata"]["nbgrader"]
@@ -118,7 +118,7 @@ def test_metadata_that_was_changed_is_as_it_was_released():
     assert (known["schema_version"], known["checksum"]) == (3, CHECK.checksum)
 
 
-def test_a_cell_of_another_kind_becomes_what_it_was():
+def test_a_cell_of_another_kind_becomes_what_it_was() -> None:
     cells = as_handed_out()
     cells[1]["cell_type"] = "markdown"
     result = restored(data(*cells), RELEASED)
@@ -128,7 +128,7 @@ def test_a_cell_of_another_kind_becomes_what_it_was():
     assert note.endswith(": make it a code cell.")
 
 
-def test_a_deleted_cell_comes_back_in_its_place():
+def test_a_deleted_cell_comes_back_in_its_place() -> None:
     start, fold, check = as_handed_out()
     after = cell("after")
     result = restored(data(start, fold, after), RELEASED)
@@ -139,7 +139,7 @@ def test_a_deleted_cell_comes_back_in_its_place():
     assert result.notebook["cells"][1]["source"] == "# This cell was missing from the notebook."
 
 
-def test_what_is_to_be_said_of_many_cells_is_said_once():
+def test_what_is_to_be_said_of_many_cells_is_said_once() -> None:
     bird = ReleasedCell("bird", "markdown", "a bird", True, None)
     without = restored(data(cell("mine")), (*RELEASED, bird)).notes
     assert without == ("The cells start, fold-code, fold and 1 more were missing and restored.",)
@@ -147,20 +147,20 @@ def test_what_is_to_be_said_of_many_cells_is_said_once():
     assert twice == "The cells start and fold-code were there more than once; the last one counts."
 
 
-def test_a_notebook_of_more_code_than_is_graded_says_so():
+def test_a_notebook_of_more_code_than_is_graded_says_so() -> None:
     assert restored(data(*as_handed_out(), cell("#" * (1 << 20))), RELEASED).notes == (
         "The file has more than 1 MiB of code.",
     )
 
 
-def test_outputs_are_left_out():
+def test_outputs_are_left_out() -> None:
     forged = {"output_type": "execute_result", "data": {"text/plain": "4"}, "metadata": {}}
     cells = as_handed_out()
     cells[2].update(outputs=[{**forged, "execution_count": 1}], execution_count=1)
     assert restored(data(*cells), RELEASED).notebook["cells"][2]["outputs"] == []
 
 
-def test_no_tag_of_a_students_acts_in_a_browser():
+def test_no_tag_of_a_students_acts_in_a_browser() -> None:
     evil = '1 < 2 <script src="x">f()</script><IMG onerror=f()><!--'
     texts = [{"cell_type": kind, "metadata": {}, "source": evil} for kind in ("markdown", "raw")]
     notebook = restored(data(*texts, *as_handed_out()), RELEASED).notebook
@@ -185,7 +185,7 @@ def test_no_tag_of_a_students_acts_in_a_browser():
         *("[a](https://x)[b](javascript:f)", "![p](attachment:gone.png)", "<javascript:f>"),
     ],
 )
-def test_no_link_of_a_students_acts_or_stops_nbgrader(link):
+def test_no_link_of_a_students_acts_or_stops_nbgrader(link: str) -> None:
     text = {"cell_type": "markdown", "metadata": {}, "source": link}
     notebook = restored(data(text, *as_handed_out()), RELEASED).notebook
     html = markdown2html(notebook["cells"][0]["source"])
@@ -196,7 +196,7 @@ def test_no_link_of_a_students_acts_or_stops_nbgrader(link):
     "text",
     ["[a](https://x.y/z)", "[a](#part)", "[a](notes.md)", "`d[k]: int`", "![p](attachment:a.png)"],
 )
-def test_a_link_to_a_page_or_a_picture_that_is_there_stays(text):
+def test_a_link_to_a_page_or_a_picture_that_is_there_stays(text: str) -> None:
     pasted = {"a.png": {"image/png": "AAAA"}}
     whole = {"cell_type": "markdown", "metadata": {}, "source": text, "attachments": pasted}
     first, *_ = restored(data(whole, *as_handed_out()), RELEASED).notebook["cells"]
@@ -207,13 +207,13 @@ def test_a_link_to_a_page_or_a_picture_that_is_there_stays(text):
     ("kind", "picture"),
     [("image/png", 'AA" onerror="f'), ('image/x" onerror="f', "AAAA"), ("text/html", "AAAA")],
 )
-def test_an_attachment_that_is_no_picture_is_dropped(kind, picture):
+def test_an_attachment_that_is_no_picture_is_dropped(kind: str, picture: str) -> None:
     attached = {"a.png": {kind: picture}}  # which mistune 3.0 would put into the page as it is
     whole = {"cell_type": "markdown", "source": "![p](attachment:a.png)", "attachments": attached}
     first, *_ = restored(data(whole, *as_handed_out()), RELEASED).notebook["cells"]
     assert (first["source"], "attachments" in first) == ("![p]\\(attachment:a.png)", False)
 
 
-def test_foreign_grade_ids_are_no_cells_of_ours():
+def test_foreign_grade_ids_are_no_cells_of_ours() -> None:
     notebook = restored(data(*as_handed_out(), cell("x", "other")), RELEASED).notebook
     assert ids(notebook) == ["start", "fold-code", "fold", None]

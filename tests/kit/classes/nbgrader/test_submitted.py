@@ -20,7 +20,7 @@ def notebook(*grade_ids: str) -> str:
     return json.dumps({"cells": [{"metadata": {"nbgrader": {"grade_id": g}}} for g in grade_ids]})
 
 
-def test_the_notebook_of_the_right_name_counts(tmp_path):
+def test_the_notebook_of_the_right_name_counts(tmp_path: Path) -> None:
     (tmp_path / "birds.ipynb").write_text("right")
     (tmp_path / "another.ipynb").write_text(notebook("fold", "bird"))
     found = read_submitted(tmp_path, "ann", "birds", ["fold", "bird"])
@@ -29,7 +29,7 @@ def test_the_notebook_of_the_right_name_counts(tmp_path):
     assert found.file == tmp_path / "birds.ipynb"
 
 
-def test_else_the_one_that_has_most_of_its_cells(tmp_path):
+def test_else_the_one_that_has_most_of_its_cells(tmp_path: Path) -> None:
     files = {
         "a.ipynb": notebook(),
         "deep/Birds (1).IPYNB": notebook("fold", "bird", "x"),
@@ -43,7 +43,9 @@ def test_else_the_one_that_has_most_of_its_cells(tmp_path):
     assert found.notes == (f"{said}, and c.ipynb and 1 more were not.",)
 
 
-def test_a_folder_that_is_closed_to_us_is_not_called_empty(tmp_path, monkeypatch):
+def test_a_folder_that_is_closed_to_us_is_not_called_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def closed(folder: Path) -> None:
         raise PermissionError(13, "Permission denied", folder)
 
@@ -66,8 +68,8 @@ def written(source: str) -> str:
 
 @pytest.mark.parametrize("nothing", [written(STUB), written(ANSWER)[:-9], written("")])
 def test_a_notebook_in_which_nothing_is_written_gives_way_to_a_copy_with_an_answer(
-    tmp_path, nothing
-):
+    tmp_path: Path, nothing: str
+) -> None:
     other = "birds (1).ipynb"
     for right, copy, counted in (
         (nothing, written(ANSWER), other),
@@ -83,14 +85,16 @@ def test_a_notebook_in_which_nothing_is_written_gives_way_to_a_copy_with_an_answ
     assert read_submitted(tmp_path, "ann", "birds", ["bird"]).notes == (said,)
 
 
-def test_of_notebooks_without_ids_the_one_that_defines_something_counts(tmp_path):
+def test_of_notebooks_without_ids_the_one_that_defines_something_counts(tmp_path: Path) -> None:
     texts = {"a.ipynb": "x = 1", "b.ipynb": ANSWER}
     cells = {name: [{"cell_type": "code", "source": text}] for name, text in texts.items()}
     write_files(tmp_path, {name: json.dumps({"cells": cell}) for name, cell in cells.items()})
     assert read_submitted(tmp_path, "ann", "birds", ["bird"]).file == tmp_path / "b.ipynb"
 
 
-def test_however_large_its_outputs_are_the_notebook_of_the_right_name_counts(tmp_path, monkeypatch):
+def test_however_large_its_outputs_are_the_notebook_of_the_right_name_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     large = json.loads(written(ANSWER))
     large["cells"][1]["outputs"] = [{"text": "x" * 2000}]
     write_files(tmp_path, {"birds.ipynb": json.dumps(large), "b.ipynb": written(ANSWER)})
@@ -100,7 +104,7 @@ def test_however_large_its_outputs_are_the_notebook_of_the_right_name_counts(tmp
     assert found.file == tmp_path / "birds.ipynb"
 
 
-def test_cells_of_the_students_own_do_not_hide_the_others(tmp_path):
+def test_cells_of_the_students_own_do_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text(notebook("fold"))
     cells = [*json.loads(notebook("fold", "bird"))["cells"], {"metadata": {}}, {}, 3]
     (tmp_path / "b.ipynb").write_text(json.dumps({"cells": cells}))
@@ -108,7 +112,9 @@ def test_cells_of_the_students_own_do_not_hide_the_others(tmp_path):
     assert found.file == tmp_path / "b.ipynb"
 
 
-def test_many_large_notebooks_are_not_all_read(tmp_path, monkeypatch):
+def test_many_large_notebooks_are_not_all_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     large = notebook("fold") + " " * 1000
     write_files(tmp_path, {f"{name}.ipynb": large for name in "abc"})
     (tmp_path / "d.ipynb").write_text(notebook("fold", "bird"))
@@ -118,7 +124,7 @@ def test_many_large_notebooks_are_not_all_read(tmp_path, monkeypatch):
         assert found.file == tmp_path / chosen
 
 
-def test_nothing_there(tmp_path):
+def test_nothing_there(tmp_path: Path) -> None:
     (tmp_path / "birds.py").write_text("x")
     found = read_submitted(tmp_path, "ann", "birds")
     assert (found.file, found.data, found.when) == (None, b"", None)
@@ -132,7 +138,7 @@ def test_nothing_there(tmp_path):
     assert read_submitted(tmp_path, "ann", "birds").notes == (f"{NOTHING}.",)
 
 
-def test_notebooks_with_an_ending_too_many_are_to_be_renamed(tmp_path):
+def test_notebooks_with_an_ending_too_many_are_to_be_renamed(tmp_path: Path) -> None:
     for name, advice in (
         ("birds.ipynb.gz", ""),
         ("birds.ipynb.txt", ": rename it, so that its name ends with .ipynb"),
@@ -144,7 +150,7 @@ def test_notebooks_with_an_ending_too_many_are_to_be_renamed(tmp_path):
         assert note.endswith(f"{advice or name}.")
 
 
-def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path):
+def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path: Path) -> None:
     deep = tmp_path
     for _ in range(1500):  # deeper than Python calls itself
         deep = deep / "d"
@@ -162,8 +168,8 @@ def test_folders_in_folders_are_looked_into_as_far_as_people_go(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="no links")
 @pytest.mark.parametrize("link", ["bob", "bob/birds"])
 def test_a_linked_folder_gives_neither_a_neighbours_notebook_nor_what_lies_beside_it(
-    tmp_path, link
-):
+    tmp_path: Path, link: str
+) -> None:
     times = {"timestamp.txt": "2026-01-05 10:00:00 UTC", "submission_secret.txt": "ann's own"}
     ann = write_files(tmp_path / "ann" / "birds", {"birds.ipynb": notebook("fold"), **times})
     (tmp_path / link).parent.mkdir(exist_ok=True)
@@ -177,7 +183,7 @@ def test_a_linked_folder_gives_neither_a_neighbours_notebook_nor_what_lies_besid
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 @pytest.mark.parametrize("kind", ["folder", "link", "pipe"])
-def test_what_is_no_regular_file_is_not_opened(tmp_path, kind):
+def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, kind: str) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
     folder = tmp_path / "ann"
@@ -210,7 +216,7 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path, kind):
         "2026-01-05 10:00:00 +0000",
     ],
 )
-def test_the_time_is_the_one_that_nbgrader_reads(tmp_path, text):
+def test_the_time_is_the_one_that_nbgrader_reads(tmp_path: Path, text: str) -> None:
     (tmp_path / "timestamp.txt").write_text(text)
     assert read_submitted(tmp_path, "ann", "birds").when == parse_utc(text)
 
@@ -231,17 +237,17 @@ def test_the_time_is_the_one_that_nbgrader_reads(tmp_path, text):
         *("2026-01-05 10:00:00 +9999", "2026-01-05 EST5EDT,M63.2.0,M11.1.0"),
     ],
 )
-def test_a_time_that_is_none(tmp_path, text):
+def test_a_time_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "timestamp.txt").write_text(text, encoding="utf-8")
     assert read_submitted(tmp_path, "ann", "birds").when is None
 
 
-def test_what_the_exchange_goes_by_is_kept_as_it_is(tmp_path):
+def test_what_the_exchange_goes_by_is_kept_as_it_is(tmp_path: Path) -> None:
     files = {"timestamp.txt": b"2026-01-05 10:00:00 UTC\n", "submission_secret.txt": b"abc"}
     assert companions(write_files(tmp_path, files)) == files
 
 
-def test_what_the_exchange_cannot_go_by_is_replaced(tmp_path):
+def test_what_the_exchange_cannot_go_by_is_replaced(tmp_path: Path) -> None:
     missing = companions(tmp_path)
     assert missing["timestamp.txt"] == b"" and len(missing["submission_secret.txt"]) == 64
     assert missing != companions(tmp_path)

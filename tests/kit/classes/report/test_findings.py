@@ -9,7 +9,7 @@ HINTS = {"fold": ["Which side?", "How often?", "Which way is up?"]}
 OTHER = Unexplained("fold", "It is too large.", ("bob",), "bob.py, line 3", "bob got 3", 2)
 
 
-def test_a_row_for_each_misconception_other_failure_and_check_without_names():
+def test_a_row_for_each_misconception_other_failure_and_check_without_names() -> None:
     rows = list(findings(CLASS, [OTHER], HINTS))
     assert all(tuple(row) == COLUMNS for row in rows)
     assert [(row["kind"], row["stage"], row["students"], row["of"]) for row in rows] == [
@@ -26,7 +26,7 @@ def test_a_row_for_each_misconception_other_failure_and_check_without_names():
     assert (other["hint_heading"], other["example"]) == ("How often?", "student got 3")
 
 
-def test_rows_on_what_moved_since_an_assignment_before():
+def test_rows_on_what_moved_since_an_assignment_before() -> None:
     moved = Moved(
         "week-1",
         2,

@@ -93,7 +93,9 @@ def shown(browser: Any, css: str) -> int:
 # --- on paper ----------------------------------------------------------------------------------
 
 
-def test_the_class_takes_one_printed_page_however_much_is_wrong(browser, tmp_path_factory):
+def test_the_class_takes_one_printed_page_however_much_is_wrong(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     stages = tuple(
         Stage(f"stage_{n}", f"A stage with a long title, number {n}", 10, n > 5, (), (), Path())
         for n in range(20)
@@ -137,7 +139,7 @@ def pages(browser: Any, width: float, height: float) -> int:
 # --- what can be done --------------------------------------------------------------------------
 
 
-def test_a_click_on_a_head_sorts_and_says_so_and_keys_do_too(browser, address):
+def test_a_click_on_a_head_sorts_and_says_so_and_keys_do_too(browser: Any, address: str) -> None:
     look(browser, "light", 1200)
     opened(browser, address)
     head, name = (element(browser, f".heat th:nth-child({n})") for n in (2, 1))
@@ -165,7 +167,7 @@ def test_a_click_on_a_head_sorts_and_says_so_and_keys_do_too(browser, address):
     assert numbered == [f"student {n}" for n in range(40)]  # 10 comes after 9
 
 
-def test_a_name_leads_to_the_students_page_alone_and_back(browser, address):
+def test_a_name_leads_to_the_students_page_alone_and_back(browser: Any, address: str) -> None:
     look(browser, "light", 1200)
     opened(browser, address)
     assert shown(browser, ".class") == 1 and shown(browser, ".student") == 0
@@ -183,7 +185,7 @@ def test_a_name_leads_to_the_students_page_alone_and_back(browser, address):
     assert shown(browser, ".class") == 1 and shown(browser, ".student") == 0
 
 
-def test_nothing_of_a_strangers_runs_and_nothing_is_refused(browser, address):
+def test_nothing_of_a_strangers_runs_and_nothing_is_refused(browser: Any, address: str) -> None:
     browser.get_log("browser")
     for place in ("", "#s1", "#s2"):
         opened(browser, address + place)
@@ -197,7 +199,7 @@ def test_nothing_of_a_strangers_runs_and_nothing_is_refused(browser, address):
     assert "Content Security Policy" in str(browser.get_log("browser"))
 
 
-def test_without_scripts_it_is_all_there_by_name(browser, address):
+def test_without_scripts_it_is_all_there_by_name(browser: Any, address: str) -> None:
     look(browser, "light", 1200)
     disabled = "Emulation.setScriptExecutionDisabled"
     browser.execute_cdp_cmd(disabled, {"value": True})
@@ -232,7 +234,9 @@ return [...document.querySelectorAll(".histogram text")].every(element =>
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("place", ["", "#s12"])
-def test_it_can_be_read_in_light_and_dark_and_in_a_narrow_window(browser, address, scheme, place):
+def test_it_can_be_read_in_light_and_dark_and_in_a_narrow_window(
+    browser: Any, address: str, scheme: str, place: str
+) -> None:
     for width in (400, 1200):
         look(browser, scheme, width)
         opened(browser, address + place)
@@ -247,7 +251,7 @@ def test_it_can_be_read_in_light_and_dark_and_in_a_narrow_window(browser, addres
     assert browser.execute_script(DRAWN)
 
 
-def test_the_bars_of_a_table_are_in_line(browser, address):
+def test_the_bars_of_a_table_are_in_line(browser: Any, address: str) -> None:
     look(browser, "light", 1200)
     opened(browser, address)
     script = (
@@ -258,7 +262,7 @@ def test_the_bars_of_a_table_are_in_line(browser, address):
     assert lefts and all(len(set(found)) == 1 for found in lefts)
 
 
-def test_no_number_runs_out_of_its_cell(browser, address):
+def test_no_number_runs_out_of_its_cell(browser: Any, address: str) -> None:
     look(browser, "light", 500)
     opened(browser, address)
     script = """
@@ -271,7 +275,7 @@ def test_no_number_runs_out_of_its_cell(browser, address):
     assert browser.execute_script(script) == []
 
 
-def test_a_screen_reader_finds_its_way(browser, address):
+def test_a_screen_reader_finds_its_way(browser: Any, address: str) -> None:
     opened(browser, address)
     tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     roles = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in tree]

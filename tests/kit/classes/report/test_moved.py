@@ -37,7 +37,7 @@ NOW = [
 ]
 
 
-def test_who_rose_who_fell_and_what_became_of_the_mistakes():
+def test_who_rose_who_fell_and_what_became_of_the_mistakes() -> None:
     found = moved("week-1", BEFORE, NOW)
     assert (found.name, found.students) == ("week-1", 3)  # Ann is ann
     assert (found.before, found.now) == (0.8, 0.7)
@@ -50,7 +50,7 @@ def test_who_rose_who_fell_and_what_became_of_the_mistakes():
     )
 
 
-def test_of_stages_in_one_assignment_only_nothing_is_said():
+def test_of_stages_in_one_assignment_only_nothing_is_said() -> None:
     later = [entry("ann", stage(FLY, Status.PASSED, check("fly", Outcome.PASSED)))]
     found = moved("week-1", BEFORE, later)
     assert (found.students, found.stages, found.mistakes) == (1, (), ())

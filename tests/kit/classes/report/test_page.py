@@ -149,7 +149,7 @@ def part(page: Reader, name: str) -> str:
 # --- the class ---------------------------------------------------------------------------------
 
 
-def test_what_to_teach_next_is_a_stages_own_mistake_and_first_one_that_is_explained():
+def test_what_to_teach_next_is_a_stages_own_mistake_and_first_one_that_is_explained() -> None:
     waits = replace(check("hold", Outcome.FAILED, "It fails only because x"), way=EARLIER)
     tears, flat = (
         replace(check("bend", Outcome.FAILED, way), way=way) for way in ("tears", "flat")
@@ -163,7 +163,7 @@ def test_what_to_teach_next_is_a_stages_own_mistake_and_first_one_that_is_explai
     assert "2 students" not in said  # they fail the same check, but not alike
 
 
-def test_what_to_teach_next_has_each_stages_causes_with_an_example_and_the_hint():
+def test_what_to_teach_next_has_each_stages_causes_with_an_example_and_the_hint() -> None:
     slow = stage(FLY, Status.FAILED, check("glide", Outcome.TIMEOUT, "it took too long"))
     more = [entry("dan", TORN, slow), entry("eve", FOLDED, slow)]
     hints = {"fold": ["Which side?", "How often?", "Which way is up?"]}
@@ -188,7 +188,7 @@ def test_what_to_teach_next_has_each_stages_causes_with_an_example_and_the_hint(
         "There is no file fold.py",
     ],
 )
-def test_code_that_no_check_can_call_is_one_cause_that_says_so(message):
+def test_code_that_no_check_can_call_is_one_cause_that_says_so(message: str) -> None:
     broken = stage(FOLD, Status.FAILED, check("hold", Outcome.FAILED, message))
     wrong = stage(FOLD, Status.FAILED, check("hold", Outcome.FAILED, "it tears"))
     said = part(read(entry("ann", broken), entry("bob", broken), entry("cas", wrong)), "teach")
@@ -196,13 +196,13 @@ def test_code_that_no_check_can_call_is_one_cause_that_says_so(message):
     assert "1 student : This check fails: It can hold" in said
 
 
-def test_what_separates_strong_from_weak_takes_a_class():
+def test_what_separates_strong_from_weak_takes_a_class() -> None:
     many = [entry(f"s{n}", TORN if n < 3 else FOLDED) for n in range(9)]
     assert "It can hold (Fold a sheet): 100% and 0%" in part(read(*many), "teach")
     assert "separates" not in part(read(*many[:8]), "teach")
 
 
-def test_how_the_class_moved_names_nobody_but_in_a_table_of_its_own():
+def test_how_the_class_moved_names_nobody_but_in_a_table_of_its_own() -> None:
     before = [entry(name, TORN, FLOWN) for name in ("bob", "cas")]
     change = moved("week-1", [CLASS[0], *before], CLASS)
     pieces = class_report("Birds", FLIGHT, lambda: CLASS, moved=change)
@@ -214,7 +214,7 @@ def test_how_the_class_moved_names_nobody_but_in_a_table_of_its_own():
     assert "bob" not in said and "bob 67% 33%" in part(page, "fallen")
 
 
-def test_what_was_skipped_is_on_the_page_but_names_nobody_on_an_anonymous_one():
+def test_what_was_skipped_is_on_the_page_but_names_nobody_on_an_anonymous_one() -> None:
     odd = ["dan.rar is not a notebook.", f"{EVIL} is not a notebook."]
     page = read(*CLASS, skipped=odd)
     assert "Skipped (2)" in part(page, "summary")
@@ -225,7 +225,7 @@ def test_what_was_skipped_is_on_the_page_but_names_nobody_on_an_anonymous_one():
     assert "Nothing unusual." not in part(read(CLASS[0], skipped=odd), "notes")
 
 
-def test_the_summary_counts_what_was_graded_and_names_what_was_not():
+def test_the_summary_counts_what_was_graded_and_names_what_was_not() -> None:
     said = part(read(*CLASS), "summary")
     assert "5 submissions graded, seed 7. Of 15 points, without the 1 unreadable: median" in said
     assert "median 5, mean 8.33, from 5 to" in said
@@ -237,7 +237,7 @@ def test_the_summary_counts_what_was_graded_and_names_what_was_not():
     assert "Let it fly 1.67 of 5 1 0 1 1" in said
 
 
-def test_a_row_tells_points_and_standing_by_signs_too():
+def test_a_row_tells_points_and_standing_by_signs_too() -> None:
     said = part(read(*CLASS), "students")
     assert "ann 15 ✓ 10 ✓ 5 1.5" in said
     assert "bob 5 ✗ 5 ↑ 0 1.5" in said
@@ -248,7 +248,7 @@ def test_a_row_tells_points_and_standing_by_signs_too():
     assert '<th scope="col" aria-sort="ascending"><button type="button" disabled>Student<' in html
 
 
-def test_a_check_that_fails_for_an_earlier_stage_or_is_not_begun_is_not_counted():
+def test_a_check_that_fails_for_an_earlier_stage_or_is_not_begun_is_not_counted() -> None:
     said = part(read(*CLASS), "checks")
     assert "It can hold Fold a sheet 2 of 3" in said
     failing, _, others = said.partition("2 checks that nobody fails")
@@ -257,7 +257,7 @@ def test_a_check_that_fails_for_an_earlier_stage_or_is_not_begun_is_not_counted(
     assert "No check fails." in part(read(CLASS[0]), "checks")
 
 
-def test_the_checks_that_fail_most_come_first_and_the_others_can_be_opened():
+def test_the_checks_that_fail_most_come_first_and_the_others_can_be_opened() -> None:
     names = [f"do {n}" for n in range(20)]
     many = [entry(f"s{n}", stage(FOLD, Status.FAILED, *(
         check(name, Outcome.FAILED if place <= n else Outcome.PASSED)
@@ -269,7 +269,7 @@ def test_the_checks_that_fail_most_come_first_and_the_others_can_be_opened():
     assert "5 more checks" in part(page, "checks")
 
 
-def test_a_misconception_counts_the_students_that_hold_it_once_each():
+def test_a_misconception_counts_the_students_that_hold_it_once_each() -> None:
     twice = entry("dan", stage(FOLD, Status.FAILED, BAD, replace(BAD, id="bend")))
     said = part(read(*CLASS[:2], twice), "misconceptions")
     assert "You fold it upside down. Fold a sheet 2 bob , dan" in said
@@ -278,14 +278,14 @@ def test_a_misconception_counts_the_students_that_hold_it_once_each():
     assert "9 s0 , s1 , s2 , s3 , s4 and 4 more" in said
 
 
-def test_a_symptom_is_no_misconception():
+def test_a_symptom_is_no_misconception() -> None:
     symptom = replace(BAD, diagnosis=Diagnosis("symptom:upside", "It is upside down."))
     page = read(entry("dan", stage(FOLD, Status.FAILED, symptom)))
     assert "No answer behaves like a known mistake" in part(page, "misconceptions")
     assert "<p>It is upside down.</p>" in page.html
 
 
-def test_other_failures_are_listed_with_the_place_in_one_answer():
+def test_other_failures_are_listed_with_the_place_in_one_answer() -> None:
     assert "No other failure" in part(read(*CLASS), "unexplained")
     found = Unexplained("fold", "It can `bend`", ("cas", "bob"), f"cas/fold.py, line 3\n{EVIL}")
     said = part(read(*CLASS, unexplained=[found]), "unexplained")
@@ -296,7 +296,7 @@ def test_other_failures_are_listed_with_the_place_in_one_answer():
     assert EVIL not in hidden.html
 
 
-def test_what_was_odd_is_noted():
+def test_what_was_odd_is_noted() -> None:
     report = CLASS[1].report
     assert report is not None
     open_machine = replace(
@@ -312,12 +312,12 @@ def test_what_was_odd_is_noted():
     assert "Nothing unusual." in part(read(CLASS[0]), "notes")
 
 
-def test_an_empty_class_and_one_that_could_not_be_read_are_pages_too():
+def test_an_empty_class_and_one_that_could_not_be_read_are_pages_too() -> None:
     assert "0 students" in read().text
     assert "unreadable" in part(read(UNREAD), "students")
 
 
-def test_the_histogram_says_its_numbers():
+def test_the_histogram_says_its_numbers() -> None:
     drawn = histogram([0, 1, 10, 10, 5], 10)
     assert "0 to 1: 1; 1 to 2: 1; 5 to 6: 1; 9 to 10: 2." in drawn
     assert "0 to 0: 1." in histogram([0], 0)
@@ -326,7 +326,7 @@ def test_the_histogram_says_its_numbers():
 # --- a student ---------------------------------------------------------------------------------
 
 
-def test_a_students_page_has_all_that_defends_the_points():
+def test_a_students_page_has_all_that_defends_the_points() -> None:
     said = part(read(*CLASS), "s2")
     assert "5 of 15" in said and "2026-01-05 10:00:00 UTC, on cpu, in 1.50 s" in said
     assert "Seed 7" in said and "e17" in said and "c0ffee" in said
@@ -338,20 +338,20 @@ def test_a_students_page_has_all_that_defends_the_points():
     assert "it falls" in said and "not written" not in part(read(*CLASS), "s3")
 
 
-def test_a_skipped_check_that_gives_no_points_is_among_the_notes():
+def test_a_skipped_check_that_gives_no_points_is_among_the_notes() -> None:
     torn = stage(FOLD, Status.FAILED, BAD, check("glow", Outcome.SKIPPED, "only in the dark"))
     said = part(read(entry("ann", torn)), "s1")
     assert "0 of 10" in said and "no points while others fail: only in the dark" in said
 
 
-def test_what_could_not_be_graded_says_why():
+def test_what_could_not_be_graded_says_why() -> None:
     page = read(*CLASS)
     assert "by hand: the grader itself failed" in part(page, "s4")
     assert "0: there was nothing to grade" in part(page, "s5")
     assert "Is not a notebook." in part(page, "s5")
 
 
-def test_students_are_one_link_apart():
+def test_students_are_one_link_apart() -> None:
     page = read(*CLASS)
     assert "Previous" not in part(page, "s1") and "Next" not in part(page, "s5")
     assert page.links.count("#class") == len(CLASS)
@@ -361,7 +361,7 @@ def test_students_are_one_link_apart():
 # --- strangers ---------------------------------------------------------------------------------
 
 
-def test_nothing_of_a_strangers_is_markup():
+def test_nothing_of_a_strangers_is_markup() -> None:
     bad = check("x", Outcome.FAILED, EVIL, Diagnosis("x", EVIL))
     evil = replace(stage(FOLD, Status.FAILED, replace(bad, title=EVIL)), title=EVIL, printed=EVIL)
     report = Report(EVIL, EVIL, EVIL, 0, 15, 0, (evil,), (EVIL, UNLOCKED + EVIL))
@@ -376,20 +376,20 @@ def test_nothing_of_a_strangers_is_markup():
 
 
 @pytest.mark.parametrize("name", ["x" * 10_000, "שלום", "a\u0301" * 500, "a b'c\"d", "\ud800", "-"])
-def test_any_name_will_do(name):
+def test_any_name_will_do(name: str) -> None:
     page = read(entry(name, TORN, FALLEN), *CLASS)
     page.html.encode()
     assert len(page.html) < len(read(entry("x", TORN, FALLEN), *CLASS).html) + 6_000
     assert page.html.count("<bdi>") >= 2 * (len(CLASS) + 1)
 
 
-def test_a_long_message_is_cut():
+def test_a_long_message_is_cut() -> None:
     long = entry("x", stage(FOLD, Status.FAILED, check("x", Outcome.FAILED, "line\n" * 9_000)))
     assert len(read(long).html) < len(read(CLASS[1]).html) + 1_000
     assert "and more" in read(long).text
 
 
-def test_nothing_is_asked_of_a_network_and_the_policy_allows_only_what_is_there():
+def test_nothing_is_asked_of_a_network_and_the_policy_allows_only_what_is_there() -> None:
     html = read(*CLASS).html
     assert re.search(r"https?:|//|url\(|@import", html) is None
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', html)
@@ -400,7 +400,7 @@ def test_nothing_is_asked_of_a_network_and_the_policy_allows_only_what_is_there(
 # --- without names, and many -------------------------------------------------------------------
 
 
-def test_without_names_there_are_numbers_in_the_order_given_and_no_name_anywhere():
+def test_without_names_there_are_numbers_in_the_order_given_and_no_name_anywhere() -> None:
     quoted = check("hold", Outcome.FAILED, "look at bob.py, line 3: bobbin")
     bob = entry("bob", stage(FOLD, Status.FAILED, quoted), notes=("bob.py is odd.",))
     page = read(CLASS[0], bob, *CLASS[2:], anonymous=True)
@@ -430,13 +430,13 @@ def test_without_names_there_are_numbers_in_the_order_given_and_no_name_anywhere
         ("12", "[12, 4]", "[12, 4]"),  # and the command says so
     ],
 )
-def test_a_name_is_hidden_however_it_is_written(student, words, shown):
+def test_a_name_is_hidden_however_it_is_written(student: str, words: str, shown: str) -> None:
     failed = check("hold", Outcome.FAILED, words)
     page = read(entry(student, stage(FOLD, Status.FAILED, failed)), anonymous=True)
     assert shown in part(page, "s1")
 
 
-def test_a_large_class_never_stands_in_memory():
+def test_a_large_class_never_stands_in_memory() -> None:
     long = check("hold", Outcome.FAILED, "x" * 3_000, UPSIDE_DOWN)
 
     def entries() -> Iterator[LedgerEntry]:
@@ -450,7 +450,7 @@ def test_a_large_class_never_stands_in_memory():
     assert size > 3_000_000 > 4 * most
 
 
-def test_a_misconception_has_an_example_without_a_name_and_its_hint():
+def test_a_misconception_has_an_example_without_a_name_and_its_hint() -> None:
     named = replace(UPSIDE_DOWN, hint=2)
     torn = stage(FOLD, Status.FAILED, check("hold", Outcome.FAILED, "bob.py tears <it>", named))
     hints = {"fold": ["Look at the paper", "Which side is `up`?"]}
@@ -459,7 +459,7 @@ def test_a_misconception_has_an_example_without_a_name_and_its_hint():
     assert re.search(r"2\. Which side is\s+up", said)
 
 
-def test_a_check_tells_how_many_of_the_weakest_and_the_strongest_third_fail_it():
+def test_a_check_tells_how_many_of_the_weakest_and_the_strongest_third_fail_it() -> None:
     weak = [entry(f"weak{n}", TORN, UNTOUCHED) for n in range(3)]
     rest = [entry(f"rest{n}", FOLDED, FLOWN) for n in range(6)]
     assert "3 of 9 100% 0%" in part(read(*weak, *rest), "checks")

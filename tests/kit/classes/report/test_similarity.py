@@ -111,7 +111,7 @@ def found(answers: Mapping[str, Submission | str]) -> list[tuple[str, ...]]:
 # --- what is found -----------------------------------------------------------------------------
 
 
-def test_a_copy_with_other_names_comments_and_layout_is_found_and_quoted():
+def test_a_copy_with_other_names_comments_and_layout_is_found_and_quoted() -> None:
     (one,) = compared(crowd(ann=ODD, bob=RENAMED)).alike
     assert one.students == ("ann", "bob") and one.stage == "fold"
     assert one.share == 1.0 and one.size > 80
@@ -120,18 +120,18 @@ def test_a_copy_with_other_names_comments_and_layout_is_found_and_quoted():
     assert "import" not in mine and "LIMIT = 7" not in mine and not mine.startswith(" ")
 
 
-def test_a_copy_with_changes_is_found_by_how_much_is_left():
+def test_a_copy_with_changes_is_found_by_how_much_is_left() -> None:
     changed = RENAMED.replace("% 5", "% 6").replace("    return s.", "    print(n)\n    return s.")
     (one,) = compared(crowd(ann=ODD, bob=changed)).alike
     assert 0.85 < one.share < 1.0
 
 
-def test_students_with_the_same_are_one_group_and_the_one_who_changed_it_a_pair_with_it():
+def test_students_with_the_same_are_one_group_and_the_one_who_changed_it_a_pair_with_it() -> None:
     changed = ODD.replace("times -= 1", "times = times - 1\n        print(times)")
     assert found(crowd(ann=ODD, bob=RENAMED, cas=changed)) == [("ann", "bob"), ("ann", "cas")]
 
 
-def test_half_an_answer_alike_is_not_listed():
+def test_half_an_answer_alike_is_not_listed() -> None:
     half = "\n".join(ODD.split("\n")[:9]) + "\n" + "\n".join(other(77).split("\n")[1:20])
     assert found(crowd(ann=ODD, bob=half)) == []
 
@@ -145,11 +145,11 @@ def test_half_an_answer_alike_is_not_listed():
     ],
     ids=["notebook", "script", "Windows"],
 )
-def test_notebooks_scripts_and_folders_are_compared_alike(answer):
+def test_notebooks_scripts_and_folders_are_compared_alike(answer: Submission) -> None:
     assert found(crowd(ann=ODD, bob=answer)) == [("ann", "bob")]
 
 
-def test_of_a_notebook_a_stage_has_what_its_own_functions_refer_to():
+def test_of_a_notebook_a_stage_has_what_its_own_functions_refer_to() -> None:
     helper = ODD.replace("def fold", "def _really").replace("import math\n", "")
     used = Submission("", {}, cells=(helper, "def fold(a, b):\n    return _really(a, b)", "1"))
     unused = Submission("", {}, cells=(helper, "def fold(a, b):\n    return a"))
@@ -165,11 +165,11 @@ def test_of_a_notebook_a_stage_has_what_its_own_functions_refer_to():
 # --- what is not -------------------------------------------------------------------------------
 
 
-def test_a_stage_where_all_answers_are_alike_lists_nothing():
+def test_a_stage_where_all_answers_are_alike_lists_nothing() -> None:
     assert found({f"s{n}": RENAMED if n % 2 else ODD for n in range(12)}) == []
 
 
-def test_the_stub_and_the_solution_do_not_count():
+def test_the_stub_and_the_solution_do_not_count() -> None:
     assert found(crowd(ann=STUB, bob=STUB)) == []
     solved = (Given(STAGE, STUB, ODD),)
     assert compared(crowd(ann=ODD, bob=RENAMED), solved).alike == ()
@@ -180,7 +180,7 @@ def test_the_stub_and_the_solution_do_not_count():
     assert compared(crowd(ann=both[0], bob=both[1]), stub).alike == ()
 
 
-def test_a_short_answer_tells_nothing():
+def test_a_short_answer_tells_nothing() -> None:
     short = "def fold(sheet, times):\n    return sheet.bend(times, softly=True)[::-1]\n"
     assert found(crowd(ann=short, bob=short)) == []
 
@@ -201,7 +201,7 @@ def test_a_short_answer_tells_nothing():
         "if 1:\n\tx = 1\n        y = 2\n",
     ],
 )
-def test_what_nobody_can_read_is_alike_to_nothing_and_harms_nobody(source):
+def test_what_nobody_can_read_is_alike_to_nothing_and_harms_nobody(source: str) -> None:
     notebook = Submission("", {}, cells=(source, "%%time\n"))
     assert found(crowd(ann=source, bob=source, cas=notebook, dan=ODD, eve=RENAMED)) == [
         ("dan", "eve")
@@ -220,7 +220,7 @@ def test_what_nobody_can_read_is_alike_to_nothing_and_harms_nobody(source):
         ("", False),
     ],
 )
-def test_a_copy_that_hides_from_the_comparison_is_named(added, is_unread):
+def test_a_copy_that_hides_from_the_comparison_is_named(added: str, is_unread: bool) -> None:
     copied = Submission("", {"fold.py": f"{added}\n{RENAMED}".encode()})
     assert compared({"ann": ODD, "bob": copied}).unread == ("bob",) * is_unread
 
@@ -285,7 +285,7 @@ def cells(*texts: str) -> Submission:
         )
     ],
 )
-def test_a_copy_is_found_wherever_python_finds_it(hidden):
+def test_a_copy_is_found_wherever_python_finds_it(hidden: Submission) -> None:
     assert found(crowd(ann=BODY, bob=hidden)) == [("ann", "bob")]
     assert compared({"ann": BODY, "bob": hidden}).unread == ()
 
@@ -302,7 +302,7 @@ def test_a_copy_is_found_wherever_python_finds_it(hidden):
         (Submission("", {"fold.py": BODY.encode(), "mine.py": b"# coding: utf-7\n"}), False),
     ],
 )
-def test_who_has_code_that_is_not_compared_is_named(hidden, is_unread):
+def test_who_has_code_that_is_not_compared_is_named(hidden: Submission, is_unread: bool) -> None:
     assert compared({"ann": BODY, "bob": hidden}).unread == ("bob",) * is_unread
 
 
@@ -326,7 +326,9 @@ LARGE = {
 
 
 @pytest.mark.parametrize("large", LARGE)
-def test_of_a_submission_no_more_is_parsed_than_the_limit(large, monkeypatch):
+def test_of_a_submission_no_more_is_parsed_than_the_limit(
+    large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes: list[int] = []
     parse = compared_code.ast.parse
 
@@ -341,13 +343,13 @@ def test_of_a_submission_no_more_is_parsed_than_the_limit(large, monkeypatch):
 
 
 @pytest.mark.parametrize(("lines", "is_kept"), [(100, True), (20_000, False)])
-def test_the_statements_of_a_long_answer_are_not_kept(lines, is_kept):
+def test_the_statements_of_a_long_answer_are_not_kept(lines: int, is_kept: bool) -> None:
     source = "a = 1\n" * lines
     once = compared_code.lines_of(source)
     assert (compared_code.lines_of(source) is once) is is_kept
 
 
-def test_nobody_is_alike_to_nobody():
+def test_nobody_is_alike_to_nobody() -> None:
     assert compared({}) == Similar((), 3) and compared({"ann": ODD}).alike == ()
 
 
@@ -368,7 +370,9 @@ def right_answers() -> dict[str, Submission]:
 
 
 @pytest.mark.slow
-def test_independent_right_answers_stay_far_below_what_is_listed(monkeypatch):
+def test_independent_right_answers_stay_far_below_what_is_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     answers, listed_from = right_answers(), similarity.ALIKE
     monkeypatch.setattr(similarity, "ALIKE", 0.05)
     monkeypatch.setattr(similarity, "_LISTED", 10_000)
@@ -394,7 +398,7 @@ def conventional(draw: random.Random) -> str:
 
 
 @pytest.mark.parametrize("students", [20, 60, 300])
-def test_of_a_class_that_writes_in_the_usual_ways_only_the_copy_is_listed(students):
+def test_of_a_class_that_writes_in_the_usual_ways_only_the_copy_is_listed(students: int) -> None:
     draw = random.Random(students)
     codes = {f"s{n:03}": conventional(draw) for n in range(students)}
     plain = [re.sub(r"0\.\d+", "0", code) for code in codes.values()]
@@ -409,14 +413,14 @@ def test_of_a_class_that_writes_in_the_usual_ways_only_the_copy_is_listed(studen
 # --- much of it --------------------------------------------------------------------------------
 
 
-def test_a_class_takes_seconds():
+def test_a_class_takes_seconds() -> None:
     answers = {f"s{n}": folder(other(n)) for n in range(300)}
     start = time.monotonic()
     assert similar(GIVEN, answers.items(), answers.get).alike == ()
     assert time.monotonic() - start < 30
 
 
-def test_no_more_is_listed_than_somebody_can_look_at():
+def test_no_more_is_listed_than_somebody_can_look_at() -> None:
     answers: dict[str, str] = {}
     for n in range(80):
         answers[f"a{n}"] = answers[f"b{n}"] = other(n)
@@ -425,7 +429,7 @@ def test_no_more_is_listed_than_somebody_can_look_at():
     assert all(isinstance(one, Alike) and len(one.students) == 2 for one in result.alike)
 
 
-def test_the_stages_of_another_course_are_compared_just_so():
+def test_the_stages_of_another_course_are_compared_just_so() -> None:
     given = [Given(stage, read_stub(stage), read_solution(stage)) for stage in TINY.stages]
     answers = {n: Submission("", {each.stage.file_name: each.stub.encode() for each in given})
                for n in "ab"}  # fmt: skip

@@ -20,7 +20,7 @@ def earned(request: pytest.FixtureRequest) -> Iterator[Earned]:
         yield earned
 
 
-def test_a_verdict_holds_once_it_was_reached_alone(earned):
+def test_a_verdict_holds_once_it_was_reached_alone(earned: Earned) -> None:
     assert earned.take("key", verdict(), alone=False) is None
     assert earned.result("key", "wings") is None
     assert earned.asks_for_proof("key") and not earned.asks_for_proof("other")
@@ -30,7 +30,7 @@ def test_a_verdict_holds_once_it_was_reached_alone(earned):
     assert earned.result("other", "wings") is None
 
 
-def test_what_is_not_begun_is_known_too(earned):
+def test_what_is_not_begun_is_known_too(earned: Earned) -> None:
     earned.take("right", verdict(), alone=True)
     earned.take("stub", verdict(Status.NOT_STARTED, 0), alone=True)
     found = earned.result("stub", "wings"), earned.result("right", "wings")
@@ -39,12 +39,14 @@ def test_what_is_not_begun_is_known_too(earned):
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.ERROR])
 @pytest.mark.parametrize("score", [0, 2, 3])
-def test_what_may_speak_of_a_line_is_never_taken_over(earned, status, score):
+def test_what_may_speak_of_a_line_is_never_taken_over(
+    earned: Earned, status: Status, score: float
+) -> None:
     assert earned.take("key", verdict(status, score), alone=False) is None
     assert not earned.asks_for_proof("key")
 
 
-def test_what_fails_alone_is_not_tried_again(earned):
+def test_what_fails_alone_is_not_tried_again(earned: Earned) -> None:
     earned.take("key", verdict(), alone=False)
     assert earned.take("key", verdict(Status.FAILED, 2), alone=True) is None
     assert not earned.asks_for_proof("key") and earned.result("key", "wings") is None
@@ -52,7 +54,7 @@ def test_what_fails_alone_is_not_tried_again(earned):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.parametrize("earned", [True], indirect=True)
-def test_forked_processes_tell_each_other(earned):
+def test_forked_processes_tell_each_other(earned: Earned) -> None:
     for number in range(20):
         child = os.fork()
         if child == 0:

@@ -53,16 +53,16 @@ OTHER = {
 
 
 @pytest.mark.parametrize("text", SAME.values(), ids=SAME)
-def test_the_same_code_has_the_same_digest(text):
+def test_the_same_code_has_the_same_digest(text: str) -> None:
     assert digest(text) == digest(WINGS) is not None
 
 
 @pytest.mark.parametrize("text", OTHER.values(), ids=OTHER)
-def test_other_code_has_another_digest(text):
+def test_other_code_has_another_digest(text: str) -> None:
     assert digest(text) not in (None, digest(WINGS))
 
 
-def test_variables_keep_their_names():
+def test_variables_keep_their_names() -> None:
     inner = "def wings(x):\n    def {0}(y): return y\n    return {0}(x)\n"
     caught = "def wings(x):\n    try: return x()\n    except ValueError as {0}: return {0}\n"
     nested = "def wings(x):\n    class {0}: z = x\n    return {0}.z\n"
@@ -212,18 +212,18 @@ AMBIGUOUS = {
 
 
 @pytest.mark.parametrize("text", BESIDE.values(), ids=BESIDE)
-def test_what_stays_by_itself_changes_no_digest(text):
+def test_what_stays_by_itself_changes_no_digest(text: str) -> None:
     assert digest(WINGS, text) == digest(text, WINGS) == digest(WINGS)
 
 
 @pytest.mark.parametrize("text", REACHING.values(), ids=REACHING)
-def test_nothing_has_a_digest_beside_what_reaches_further(text):
+def test_nothing_has_a_digest_beside_what_reaches_further(text: str) -> None:
     assert same(*cells(WINGS, text)) == {}
     assert same(("wings.py", WINGS), ("mine.py", text), is_notebook=False) == {}
 
 
 @pytest.mark.parametrize("text", AMBIGUOUS.values(), ids=AMBIGUOUS)
-def test_a_name_with_two_meanings_has_no_digest(text):
+def test_a_name_with_two_meanings_has_no_digest(text: str) -> None:
     found = same(*cells(WINGS, text, TAIL))
     assert "wings" not in found and "tail" in found
 
@@ -243,12 +243,12 @@ KEEPING = {
 
 
 @pytest.mark.parametrize("text", KEEPING.values(), ids=KEEPING)
-def test_what_keeps_a_state_has_no_digest_where_others_may_call_it(text):
+def test_what_keeps_a_state_has_no_digest_where_others_may_call_it(text: str) -> None:
     assert "wings" not in same(*cells(text, TAIL))
     assert "wings" in same(("wings.py", text), is_notebook=False)
 
 
-def test_what_cannot_be_read_has_no_digest():
+def test_what_cannot_be_read_has_no_digest() -> None:
     """A failure of whatever reads code is no proof that the code does nothing."""
     unreadable = (
         "def tail(x:\n    return",
@@ -266,7 +266,7 @@ def test_what_cannot_be_read_has_no_digest():
         assert same(("wings.py", WINGS), ("tail.py", text), is_notebook=False) == {}, text[:50]
 
 
-def test_a_name_in_an_annotation_is_needed():
+def test_a_name_in_an_annotation_is_needed() -> None:
     """A dataclass takes `x: "Other"` for no field if that name stands for typing.ClassVar."""
     code = "from dataclasses import dataclass\n@dataclass\nclass wings:\n    x: {}\n"
     for annotation in ("Other", "'Other[int]'"):
@@ -274,7 +274,7 @@ def test_a_name_in_an_annotation_is_needed():
         assert found["wings"][1] == ["cell 1", "cell 2"]
 
 
-def test_a_cell_after_lazy_annotations_is_other_code_than_one_before():
+def test_a_cell_after_lazy_annotations_is_other_code_than_one_before() -> None:
     lazy = "from __future__ import annotations\n"
     assert None is not digest(WINGS) == digest(WINGS, lazy)
     after, behind = same(*cells(lazy + TAIL, WINGS, lazy))["wings"], digest(lazy, TAIL, WINGS)
@@ -284,11 +284,11 @@ def test_a_cell_after_lazy_annotations_is_other_code_than_one_before():
 
 
 @pytest.mark.parametrize("file", ["secrets.py", "pytest.py"])  # the second is only loaded here
-def test_a_file_with_the_name_of_a_library_has_no_digest(file):
+def test_a_file_with_the_name_of_a_library_has_no_digest(file: str) -> None:
     assert same(("wings.py", WINGS), (file, TAIL), is_notebook=False) == {}
 
 
-def test_a_stage_has_the_cells_that_it_needs_and_they_count():
+def test_a_stage_has_the_cells_that_it_needs_and_they_count() -> None:
     helper, wings = "def half(x):\n    return x / 2\n", "def wings(x):\n    return half(x)\n"
     assert same(*cells(helper, TAIL, wings))["wings"][1] == ["cell 1", "cell 3"]
     assert digest(helper, wings) != digest(helper.replace("2", "3"), wings) is not None
@@ -298,7 +298,7 @@ def test_a_stage_has_the_cells_that_it_needs_and_they_count():
     assert digest("import paper\n", "import paper.tools as paper\n", used) is None
 
 
-def test_a_file_counts_with_those_that_it_imports():
+def test_a_file_counts_with_those_that_it_imports() -> None:
     wings = ("wings.py", "from aid import half\ndef wings(x):\n    return half(x)\n")
     aid, other = "def half(x):\n    return x / 2\n", ("other.py", "half = 3\n")
     found = same(wings, ("aid.py", aid), other, is_notebook=False)["wings"]
@@ -308,7 +308,7 @@ def test_a_file_counts_with_those_that_it_imports():
     assert "wings" not in same(("tail.py", TAIL), is_notebook=False)
 
 
-def test_who_speaks_of_what_is_forbidden_has_no_digest_but_in_a_text():
+def test_who_speaks_of_what_is_forbidden_has_no_digest_but_in_a_text() -> None:
     forbidden = ("paper.tools.glue",)
     call = "import paper\ndef tail(x):\n    return paper.tools.glue(x)\n"
     assert same(*cells(WINGS, call), forbidden=forbidden) == {}
@@ -316,7 +316,7 @@ def test_who_speaks_of_what_is_forbidden_has_no_digest_but_in_a_text():
     assert set(same(*cells(WINGS, text), forbidden=forbidden)) == {"wings", "tail"}
 
 
-def test_what_takes_too_long_to_look_through_has_no_digest():
+def test_what_takes_too_long_to_look_through_has_no_digest() -> None:
     assert same(*cells(WINGS, "x = 1\n" * 100_000)) == {}
     assert same(*cells(WINGS, *["x = 1"] * 300)) == {}
     assert same(*cells(WINGS, "x = " + "-" * 50_000 + "1")) == {}

@@ -50,13 +50,13 @@ def entry(*scores: float, message: str = "It is wrong\n  call f(1)") -> LedgerEn
         (replace(entry(1), when=CAME.replace(year=2027)), []),
     ],
 )
-def test_every_reason_is_named_and_nothing_else(after, said):
+def test_every_reason_is_named_and_nothing_else(after: LedgerEntry, said: list[str]) -> None:
     found = list(reasons(entry(1), after, None))
     assert len(found) == len(said)
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
 
 
-def test_gained_and_lost_points_come_with_what_the_checks_said():
+def test_gained_and_lost_points_come_with_what_the_checks_said() -> None:
     after = replace(entry(1, 0, 1, message="Now it is worse"), seed=6)
     told = list(changed(entry(0, 1, 1), after, ["mean"], None))
     assert told[1:] == [
@@ -69,6 +69,6 @@ def test_gained_and_lost_points_come_with_what_the_checks_said():
     assert list(changed(entry(0, 1, 1), after, ["other"], None))[1:] == ["No points changed."]
 
 
-def test_a_verdict_that_changes_without_a_reason_is_called_so():
+def test_a_verdict_that_changes_without_a_reason_is_called_so() -> None:
     [first, *_] = changed(entry(0), entry(1), ["mean"], None)
     assert "random numbers, the time or a library that was missing" in first

@@ -12,7 +12,7 @@ from grader.types.report import Report
 from tests.kit.classes.folder_class import ONE_TOO_FEW, RIGHT, class_of, grade_class, hand_in, rows
 from tests.kit.support.checkout import ROOT, TINY, run_python
 from tests.kit.support.files import edit, write_files
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 ATTACK = "</pre><script>alert(1)</script>\\x1b[31m"
 STUB = "def moving_average(values, width):\n    raise NotImplementedError\n"
@@ -36,7 +36,9 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(out, grade):
+def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(
+    out: Path, grade: Typed
+) -> None:
     shown = grade(*class_of(TINY.root, out), "--why", "eve", "moving_average")
     assert "seed 5" in shown and "every check gave the same result" in shown
     assert "1  def moving_average" in shown or "raise RuntimeError" in shown
@@ -56,13 +58,17 @@ def test_why_of_a_stage_shows_that_stage_alone_and_writes_a_harmless_page(out, g
         ("dan", "moving_average", "not started"),
     ],
 )
-def test_why_of_a_stage_has_no_advice_for_a_learner(out, grade, student, stage, said):
+def test_why_of_a_stage_has_no_advice_for_a_learner(
+    out: Path, grade: Typed, student: str, stage: str, said: str
+) -> None:
     shown = grade(*class_of(TINY.root, out), "--why", student, stage)
     assert said in shown and "every check gave the same result" in shown
     assert not re.search(r"grade (hint|solution)|Next|Put your code|grade again", shown)
 
 
-def test_the_page_is_written_even_if_nobody_reads_the_screen_to_its_end(out, monkeypatch):
+def test_the_page_is_written_even_if_nobody_reads_the_screen_to_its_end(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def closed(*_: object) -> None:
         raise BrokenPipeError
 
@@ -72,7 +78,9 @@ def test_the_page_is_written_even_if_nobody_reads_the_screen_to_its_end(out, mon
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are text")
-def test_a_name_is_the_same_however_it_was_typed(tmp_path, grade, monkeypatch):
+def test_a_name_is_the_same_however_it_was_typed(
+    tmp_path: Path, grade: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     out, names = tmp_path / "out", ("Zoe\u0308", os.fsdecode(b"\xff"))
     hand_in(tmp_path / "class", **dict.fromkeys(names, RIGHT))
@@ -86,7 +94,7 @@ def test_a_name_is_the_same_however_it_was_typed(tmp_path, grade, monkeypatch):
     )
 
 
-def test_why_of_something_that_is_no_stage_says_so(out, refused):
+def test_why_of_something_that_is_no_stage_says_so(out: Path, refused: Typed) -> None:
     for word, said in (
         ("smoth", "did you mean 'smooth'?"),
         ("3", "'roughness' was not graded; choose"),
@@ -107,7 +115,9 @@ dan,,
 """
 
 
-def test_each_request_gets_a_verdict_and_a_reason(out, tmp_path, capsys):
+def test_each_request_gets_a_verdict_and_a_reason(
+    out: Path, tmp_path: Path, capsys: Capture
+) -> None:
     file = tmp_path / "requests.csv"
     file.write_text(REQUESTS, encoding="utf-8")
     assert grade_class(TINY.root, out, "--requests", str(file)) == 1
@@ -132,7 +142,7 @@ def test_each_request_gets_a_verdict_and_a_reason(out, tmp_path, capsys):
     assert decisions[7]["reason"].count("written") == 1
 
 
-def test_other_requests_replace_no_earlier_decisions(tmp_path, capsys):
+def test_other_requests_replace_no_earlier_decisions(tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
     hand_in(tmp_path / "class", **{"ann": RIGHT, "bob ": RIGHT, "bob": ONE_TOO_FEW})
     grade_class(TINY.root, out, tmp_path / "class")
@@ -149,7 +159,9 @@ def test_other_requests_replace_no_earlier_decisions(tmp_path, capsys):
     assert [row["student"] for row in rows(out / "decisions.csv-1")] == ["ann"]
 
 
-def test_the_reason_says_once_what_is_missing_and_what_did_not_count(tmp_path, capsys):
+def test_the_reason_says_once_what_is_missing_and_what_did_not_count(
+    tmp_path: Path, capsys: Capture
+) -> None:
     out, ann = tmp_path / "out", tmp_path / "submissions" / "ann"
     write_files(ann, {"smooth.py": "smooth = 1", "all.ipynb": '{"cells": []}'})
     assert grade_class(TINY.root, out, tmp_path / "submissions") == 0
@@ -161,7 +173,7 @@ def test_the_reason_says_once_what_is_missing_and_what_did_not_count(tmp_path, c
     assert decision["reason"].endswith("all.ipynb was not graded: the .py files were.")
 
 
-def test_a_request_of_many_words_hides_no_other(out, tmp_path, capsys):
+def test_a_request_of_many_words_hides_no_other(out: Path, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "requests.csv"
     file.write_text(f"student,stage\nann,{'x' * 70_000}\n{'y' * 70_000},\nzoe,\n")
     assert grade_class(TINY.root, out, "--requests", str(file)) == 1
@@ -170,7 +182,9 @@ def test_a_request_of_many_words_hides_no_other(out, tmp_path, capsys):
     assert [len(row["student"]) for row in rows(out / "decisions.csv")] == [3, 70_000, 3]
 
 
-def test_a_student_who_asks_a_hundred_times_is_graded_once(out, tmp_path, monkeypatch):
+def test_a_student_who_asks_a_hundred_times_is_graded_once(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "requests.csv"
     asked = [f"bob,moving_average{'.length' * (n % 2)},{n}\n" for n in range(100)]
     file.write_text("".join(["student,stage,words\n", *asked, "ann,,\n"]), encoding="utf-8")
@@ -190,7 +204,7 @@ def test_a_student_who_asks_a_hundred_times_is_graded_once(out, tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_a_request_says_what_a_new_version_would_change(tmp_path, grade):
+def test_a_request_says_what_a_new_version_would_change(tmp_path: Path, grade: Typed) -> None:
     course, submissions, out = tmp_path / "course", tmp_path / "submissions", tmp_path / "out"
     copy_tiny(course)
     file = tmp_path / "requests.csv"
@@ -216,7 +230,9 @@ def test_a_request_says_what_a_new_version_would_change(tmp_path, grade):
 
 
 @pytest.mark.slow
-def test_the_lines_of_torch_show_the_failure_and_the_page_tells_no_check(tmp_path, capfd):
+def test_the_lines_of_torch_show_the_failure_and_the_page_tells_no_check(
+    tmp_path: Path, capfd: Capture
+) -> None:
     submissions, out = tmp_path / "submissions", tmp_path / "out"
     (submissions / "ann").mkdir(parents=True)
     for file in (ROOT / "solutions").glob("*.py"):

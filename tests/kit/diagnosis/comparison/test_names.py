@@ -238,28 +238,30 @@ NAMED: dict[str, tuple[Function, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("learner, expected", NAMED.values(), ids=NAMED)
-def test_a_mistake_that_answers_the_same_everywhere_is_named(learner, expected):
+def test_a_mistake_that_answers_the_same_everywhere_is_named(
+    learner: Function, expected: dict[str, str]
+) -> None:
     assert names({"share": learner}, CHECKS, *KNOWN) == expected
 
 
-def test_a_diagnosis_says_what_its_author_wrote():
+def test_a_diagnosis_says_what_its_author_wrote() -> None:
     facts = recorded({"share": multiplies}, CHECKS)
     found = diagnose(facts, Known(KNOWN), SOLUTION.__getitem__)
     assert found["one.values"] == Diagnosis("multiplies", "You: multiplies.", 2)
 
 
-def test_rounding_does_not_hide_a_mistake():
+def test_rounding_does_not_hide_a_mistake() -> None:
     learner = {"share": lambda x, n: (share(x, n).double() * n * n).float() * (1 + 1e-5)}
     assert names(learner, CHECKS, *KNOWN)["values"] == "multiplies"
 
 
-def test_the_order_of_the_known_does_not_matter():
+def test_the_order_of_the_known_does_not_matter() -> None:
     for order in (KNOWN, KNOWN[::-1]):
         assert names({"share": ignores}, CHECKS, *order)["values"] == "ignores"
 
 
 @pytest.mark.parametrize("size, is_kept", [(100, True), (100_000, False)])
-def test_what_was_answered_is_kept_for_others_unless_it_is_large(size, is_kept):
+def test_what_was_answered_is_kept_for_others_unless_it_is_large(size: int, is_kept: bool) -> None:
     asked = []
 
     def forgets(x: Tensor, n: int) -> Tensor:
@@ -278,7 +280,7 @@ def test_what_was_answered_is_kept_for_others_unless_it_is_large(size, is_kept):
     assert (len(asked) == 1) == is_kept
 
 
-def test_a_misconception_whose_run_is_known_does_not_answer_again():
+def test_a_misconception_whose_run_is_known_does_not_answer_again() -> None:
     asked = []
 
     def forgets(x: Tensor, n: int) -> Tensor:
@@ -294,7 +296,7 @@ def test_a_misconception_whose_run_is_known_does_not_answer_again():
     assert not asked
 
 
-def test_stages_with_functions_of_one_name_have_answers_of_their_own():
+def test_stages_with_functions_of_one_name_have_answers_of_their_own() -> None:
     [fact] = recorded({"share": multiplies}, {"values": [values(2)]}).cases
     replays = Replays()
     [one] = replays.of_solution("one.values", fact.exchanges, {"share": share}.__getitem__)
@@ -324,7 +326,7 @@ UNKNOWN: dict[str, Function] = {
 
 
 @pytest.mark.parametrize("learner", UNKNOWN.values(), ids=UNKNOWN)
-def test_an_unknown_mistake_gets_no_name(learner):
+def test_an_unknown_mistake_gets_no_name(learner: Function) -> None:
     checks = {name: CHECKS[name] for name in ("values", "one")}
     assert names({"share": learner}, checks, *KNOWN) == {}
 
@@ -343,7 +345,9 @@ def raises_at_seven(x: Tensor, n: int) -> Tensor:
     ],
     ids=["another mistake", "an exception"],
 )
-def test_where_something_else_is_wrong_too_the_name_stands_for_its_own_checks(learner, verb):
+def test_where_something_else_is_wrong_too_the_name_stands_for_its_own_checks(
+    learner: Function, verb: str
+) -> None:
     words = f"You: multiplies. (This {verb} not explain every check that fails.)"
     assert said(learner, CHECKS)["one.values"] == "You: multiplies."
     found = said(learner, CHECKS | {"seven": [values(7)]})
@@ -351,7 +355,7 @@ def test_where_something_else_is_wrong_too_the_name_stands_for_its_own_checks(le
     assert "one.seven" not in found
 
 
-def test_two_exceptions_that_differ_are_two_mistakes():
+def test_two_exceptions_that_differ_are_two_mistakes() -> None:
     def raises(x: Tensor, n: int) -> Tensor:
         raise RuntimeError("too few" if n < 7 else "too many")
 
@@ -363,18 +367,18 @@ def test_two_exceptions_that_differ_are_two_mistakes():
     assert names({"share": learner}, checks, known(raises)) == {}
 
 
-def test_a_name_needs_more_cases_for_it_than_against_it():
+def test_a_name_needs_more_cases_for_it_than_against_it() -> None:
     learner = {"share": lambda x, n: share(x, n) * n * n if n == 3 else share(x, n) + 1}
     checks = {"three": [values(3)], "four": [values(4)], "five": [values(5)]}
     assert names(learner, checks, *KNOWN) == {}
 
 
-def test_a_right_answer_where_the_known_one_is_wrong_contradicts_it():
+def test_a_right_answer_where_the_known_one_is_wrong_contradicts_it() -> None:
     learner = {"share": lambda x, n: share(x, n) * n * n if n < 7 else share(x, n)}
     assert names(learner, CHECKS | {"seven": [values(7)]}, *KNOWN) == {}
 
 
-def test_a_tie_gives_no_name():
+def test_a_tie_gives_no_name() -> None:
     def also_multiplies(x: Tensor, n: int) -> Tensor:
         return multiplies(x, n)
 
@@ -383,11 +387,11 @@ def test_a_tie_gives_no_name():
     assert names({"share": multiplies}, CHECKS, *twins, known(ignores)) == {}
 
 
-def test_no_known_mistakes_give_no_names():
+def test_no_known_mistakes_give_no_names() -> None:
     assert names({"share": multiplies}, CHECKS) == {}
 
 
-def test_a_check_that_died_is_not_diagnosed_and_contradicts_nothing():
+def test_a_check_that_died_is_not_diagnosed_and_contradicts_nothing() -> None:
     facts = recorded({"share": multiplies}, CHECKS)
     dead = CaseFact(
         Case("one.loop[0]", "one.loop"), Ending.TIMED_OUT, exchanges=facts.cases[1].exchanges
@@ -404,7 +408,7 @@ def multiplies_and_divides_by_zero(x: Tensor, n: int) -> Tensor:
     return x * n if n else x / n
 
 
-def test_the_words_are_as_strong_as_the_evidence():
+def test_the_words_are_as_strong_as_the_evidence() -> None:
     def another_edge(x: Tensor, n: int) -> Tensor:
         return multiplies(x, n) if n > 0 else x + 1
 
@@ -422,32 +426,32 @@ def test_the_words_are_as_strong_as_the_evidence():
     assert said(multiplies, CHECKS)["one.values"] == "You: multiplies."
 
 
-def test_of_several_that_differ_in_edge_cases_the_first_is_named():
+def test_of_several_that_differ_in_edge_cases_the_first_is_named() -> None:
     learner = {"share": lambda x, n: multiplies(x, n) if n > 0 else x + 1}
     both = known(multiplies_and_divides_by_zero)
     found = names(learner, CHECKS, *KNOWN, both)
     assert found == {"values": "multiplies", "gradient": "multiplies"}
 
 
-def test_two_mistakes_are_each_named_at_their_own_check():
+def test_two_mistakes_are_each_named_at_their_own_check() -> None:
     found = names({"share": multiplies_and_divides_by_zero}, CHECKS, *KNOWN)
     assert found == {"values": "multiplies", "gradient": "multiplies", "zero": "divides_by_zero"}
 
 
-def test_the_two_known_together_win_over_each_alone():
+def test_the_two_known_together_win_over_each_alone() -> None:
     both = known(multiplies_and_divides_by_zero)
     found = names({"share": multiplies_and_divides_by_zero}, CHECKS, *KNOWN, both)
     assert set(found) == {"values", "gradient", "zero"}
     assert set(found.values()) == {"multiplies_and_divides_by_zero"}
 
 
-def test_one_mistake_is_not_taken_for_two():
+def test_one_mistake_is_not_taken_for_two() -> None:
     both = known(multiplies_and_divides_by_zero)
     found = names({"share": multiplies}, CHECKS, *KNOWN, both)
     assert set(found.values()) == {"multiplies"}
 
 
-def test_a_mistake_in_another_function_does_not_disturb():
+def test_a_mistake_in_another_function_does_not_disturb() -> None:
     def doubles(x: Tensor, p: float) -> Tensor:
         return x * 2
 
@@ -483,7 +487,9 @@ def raises(kind: type[Exception], message: str, *, at: Callable[[int], bool]) ->
         (KeyError, "the same", False, False),
     ],
 )
-def test_errors_are_the_same_by_type_and_by_words_where_none_was_due(kind, message, at_zero, named):
+def test_errors_are_the_same_by_type_and_by_words_where_none_was_due(
+    kind: type[Exception], message: str, at_zero: bool, named: bool
+) -> None:
     def at(n: int) -> bool:
         return n == 0 if at_zero else n == 3
 
@@ -492,7 +498,7 @@ def test_errors_are_the_same_by_type_and_by_words_where_none_was_due(kind, messa
     assert found == ({"zero" if at_zero else "values": "raising"} if named else {})
 
 
-def test_state_of_other_sizes_is_the_same_mistake_in_a_class_of_another_name():
+def test_state_of_other_sizes_is_the_same_mistake_in_a_class_of_another_name() -> None:
     class Wide(Chain):
         def __init__(self, size: int) -> None:
             super().__init__(3 * size)
@@ -508,7 +514,7 @@ def test_state_of_other_sizes_is_the_same_mistake_in_a_class_of_another_name():
     assert names(learner, {"loads": [check]}, known(Wide, "Chain")) == {"loads": "Wide"}
 
 
-def test_layers_of_other_sizes_are_the_same_mistake_in_any_order_and_however_they_start():
+def test_layers_of_other_sizes_are_the_same_mistake_in_any_order_and_however_they_start() -> None:
     class Wide(Chain):
         def __init__(self, size: int) -> None:
             super().__init__(3 * size)
@@ -530,7 +536,7 @@ def test_layers_of_other_sizes_are_the_same_mistake_in_any_order_and_however_the
     assert found == {"loads": "Wide"}
 
 
-def test_the_same_exception_may_come_from_another_class_or_attribute():
+def test_the_same_exception_may_come_from_another_class_or_attribute() -> None:
     class Learner(nn.Module):
         def __init__(self, size: int) -> None:
             super().__init__()
@@ -559,7 +565,7 @@ def test_the_same_exception_may_come_from_another_class_or_attribute():
     assert found == {"values": "reads_fill"}
 
 
-def test_where_others_fail_for_another_reason_an_exception_alone_gives_no_name():
+def test_where_others_fail_for_another_reason_an_exception_alone_gives_no_name() -> None:
     learner = {"share": lambda x, n: share(x, n).T @ x.new_ones(3) if n < 7 else share(x, n) + 1}
 
     def sums(x: Tensor, n: int) -> Tensor:
@@ -569,7 +575,7 @@ def test_where_others_fail_for_another_reason_an_exception_alone_gives_no_name()
     assert names(learner, checks, known(sums)) == {}
 
 
-def test_an_exception_in_other_words_speaks_for_a_mistake_if_an_answer_does():
+def test_an_exception_in_other_words_speaks_for_a_mistake_if_an_answer_does() -> None:
     def raising(at: int, words: str) -> Function:
         def multiplied(x: Tensor, n: int) -> Tensor:
             if n >= at:
@@ -586,7 +592,7 @@ def test_an_exception_in_other_words_speaks_for_a_mistake_if_an_answer_does():
     assert names({"share": raising(2, "matmul: 3 and 2")}, checks, only_raises) == {}
 
 
-def test_beside_an_unknown_mistake_an_exception_alone_gives_no_name():
+def test_beside_an_unknown_mistake_an_exception_alone_gives_no_name() -> None:
     def raises(x: Tensor, n: int) -> Tensor:
         if n >= 7:
             raise RuntimeError("3 and 2")
@@ -600,7 +606,7 @@ def test_beside_an_unknown_mistake_an_exception_alone_gives_no_name():
     assert names({"share": raises_or_adds}, checks, known(raises)) == {}
 
 
-def test_an_exception_alone_names_no_mistake_that_answers_otherwise_elsewhere():
+def test_an_exception_alone_names_no_mistake_that_answers_otherwise_elsewhere() -> None:
     def raising(of_zero: float) -> Function:
         def raises(x: Tensor, n: int) -> Tensor:
             if n >= 7:
@@ -614,7 +620,7 @@ def test_an_exception_alone_names_no_mistake_that_answers_otherwise_elsewhere():
     assert set(names({"share": raising(1)}, checks, known(raising(1)))) == set(checks)
 
 
-def test_what_follows_after_the_suspect_raised_is_still_compared():
+def test_what_follows_after_the_suspect_raised_is_still_compared() -> None:
     def twice(submission: Any) -> None:
         for n in (0, 2):
             with suppress(ValueError):
@@ -627,7 +633,7 @@ def test_what_follows_after_the_suspect_raised_is_still_compared():
     assert found == {"twice": both.id}
 
 
-def test_gradients_belong_to_their_calls_whichever_call_raised():
+def test_gradients_belong_to_their_calls_whichever_call_raised() -> None:
     """The learner answers n = 0 and the suspect raises, so their calls count differently."""
 
     def only_in_value(x: Tensor, n: int) -> Tensor:
@@ -662,7 +668,7 @@ def in_double(submission: Any) -> None:
     assert torch.allclose(out, x / 2, atol=1e-5)
 
 
-def test_an_answer_that_passes_is_right_whatever_its_rounding():
+def test_an_answer_that_passes_is_right_whatever_its_rounding() -> None:
     def learner(x: Tensor, n: int) -> Tensor:
         return share(rounded(x), n) if n == 2 else multiplies(x, n)
 
@@ -671,7 +677,7 @@ def test_an_answer_that_passes_is_right_whatever_its_rounding():
     assert names({"share": learner}, checks | {"double": [in_double]}, *KNOWN) == {}
 
 
-def test_a_rounding_is_not_what_is_wrong_with_an_answer_that_is_far_off():
+def test_a_rounding_is_not_what_is_wrong_with_an_answer_that_is_far_off() -> None:
     learner = {"share": lambda x, n: multiplies(rounded(x), n)}
     checks: dict[str, Sequence[Check]] = {"values": [values(3)], "double": [in_double]}
     assert names(learner, checks, *KNOWN) == {
@@ -680,7 +686,7 @@ def test_a_rounding_is_not_what_is_wrong_with_an_answer_that_is_far_off():
     }
 
 
-def test_float64_is_named_like_float32_if_the_checks_accept_both():
+def test_float64_is_named_like_float32_if_the_checks_accept_both() -> None:
     def learner(x: Tensor, n: int) -> Tensor:
         return multiplies(x.double(), n)
 
@@ -718,18 +724,18 @@ def doubled_at_zero(x: Tensor, p: float) -> Tensor:
     return drop(x, p) if p else 2 * x
 
 
-def test_a_mistake_that_draws_the_same_numbers_is_named():
+def test_a_mistake_that_draws_the_same_numbers_is_named() -> None:
     learner = {"drop": lambda x, p: torch.where(torch.rand(x.shape) < p, torch.zeros(()), x)}
     assert names(learner, DROPS, known(unscaled, "drop")) == {"spread": "unscaled"}
 
 
-def test_right_numbers_drawn_in_another_way_take_no_name_away():
+def test_right_numbers_drawn_in_another_way_take_no_name_away() -> None:
     learner = {"drop": lambda x, p: nn.functional.dropout(x, p) if p else 2 * x}
     suspects = [known(unscaled, "drop"), known(doubled_at_zero, "drop")]
     assert names(learner, DROPS, *suspects) == {"at zero": "doubled_at_zero"}
 
 
-def test_a_wrong_answer_that_nothing_explains_takes_the_names_of_the_others():
+def test_a_wrong_answer_that_nothing_explains_takes_the_names_of_the_others() -> None:
     def learner(x: Tensor, p: float) -> Tensor:
         torch.rand(1)
         return unscaled(x, p) if p else 2 * x
@@ -807,7 +813,7 @@ def shaped(submission: Any) -> None:
     assert submission.Chain(3)(x_of(2, 3)).shape == (2, 3)
 
 
-def test_other_random_weights_are_no_edge_case():
+def test_other_random_weights_are_no_edge_case() -> None:
     checks: dict[str, Sequence[Check]] = {"shaped": [shaped], "chained": [chained]}
     found = said(InAnotherOrder, checks, SkipsSecond, replaces="Chain")
     assert found == {"one.chained": "You: SkipsSecond."}
@@ -829,11 +835,13 @@ class NotANumber(Chain):
         (NotANumber, {}),
     ],
 )
-def test_modules_are_compared_on_the_learners_own_weights(learner, expected):
+def test_modules_are_compared_on_the_learners_own_weights(
+    learner: type[nn.Module], expected: dict[str, str]
+) -> None:
     assert names({"Chain": learner}, MODULES, *KNOWN_MODULES) == expected
 
 
-def test_no_module_of_a_suspect_outlives_the_diagnosis(monkeypatch):
+def test_no_module_of_a_suspect_outlives_the_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
     """A class is diagnosed for hours: what suspects have made would fill the memory."""
     made: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 
@@ -878,7 +886,7 @@ def given(submission: Any) -> None:
     assert submission.held_by(layer) == [(2,), (2, 2)]
 
 
-def test_what_a_check_gives_is_given_to_every_suspect(monkeypatch):
+def test_what_a_check_gives_is_given_to_every_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOLUTION, "drop", half)
     known_drop = known(forgets_to_halve, "drop")
     found = names({"drop": forgets_to_halve}, {"given": [given]}, known_drop)
@@ -907,7 +915,7 @@ def late(submission: Any) -> None:
     assert torch.allclose(module(x), linear(x, dict(module.named_parameters()), "first"), atol=1e-6)
 
 
-def test_lazy_parameters_are_compared_once_they_are_there(monkeypatch):
+def test_lazy_parameters_are_compared_once_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOLUTION, "Chain", Late)
     found = names({"Chain": LateTwice}, {"late": [late]}, known(LateTwice, "Chain"))
     assert found == {"late": "LateTwice"}
@@ -930,7 +938,7 @@ REPLIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("header", REPLIES.values(), ids=REPLIES)
-def test_a_hostile_reply_has_no_name_and_breaks_nothing(header):
+def test_a_hostile_reply_has_no_name_and_breaks_nothing(header: dict[str, Any]) -> None:
     class Hostile(LocalAnswers):
         def answer(self, request: Frame) -> Frame:
             return Frame(header)
@@ -949,7 +957,7 @@ def test_a_hostile_reply_has_no_name_and_breaks_nothing(header):
     ],
     ids=str,
 )
-def test_hostile_parameters_have_no_name_and_break_nothing(pairs):
+def test_hostile_parameters_have_no_name_and_break_nothing(pairs: dict[str, Any]) -> None:
     array = {"dtype": "float32", "shape": [3], "device": "cpu"}
 
     class Hostile(LocalAnswers):
@@ -961,6 +969,6 @@ def test_hostile_parameters_have_no_name_and_break_nothing(pairs):
     assert names({}, MODULES, *KNOWN_MODULES, answers=Hostile) == {}
 
 
-def test_numbers_too_large_for_float32_cause_no_warning(recwarn):
+def test_numbers_too_large_for_float32_cause_no_warning(recwarn: pytest.WarningsRecorder) -> None:
     assert to_float32([np.full(2, 1e300)])[0].tolist() == [np.inf, np.inf]
     assert not recwarn

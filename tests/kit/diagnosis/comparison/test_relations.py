@@ -141,7 +141,7 @@ RELATED: dict[str, tuple[Array, Array, str]] = {
 
 
 @pytest.mark.parametrize("got, want, id", RELATED.values(), ids=RELATED)
-def test_a_relation_is_found(got, want, id):
+def test_a_relation_is_found(got: Array, want: Array, id: str) -> None:
     assert (found(pair(got, want)) or "").startswith(id)
 
 
@@ -152,13 +152,13 @@ def test_a_relation_is_found(got, want, id):
         (np.float32, "right to 6 or 7 digits only, as after a rounding to float32."),
     ],
 )
-def test_a_rounding_is_told_with_the_digits_that_are_right(dtype, told):
+def test_a_rounding_is_told_with_the_digits_that_are_right(dtype: type, told: str) -> None:
     precise = Pair(X.astype(dtype).astype(float), X, (0.0, 0.0))
     relation = relation_of([precise])
     assert relation is not None and told in relation.text
 
 
-def test_a_tiny_number_in_place_of_zero_is_no_rounding():
+def test_a_tiny_number_in_place_of_zero_is_no_rounding() -> None:
     want = with_part(X, (0, 0, 0), 0.0)
     got = with_part(want.astype(np.float32).astype(float), (0, 0, 0), 1e-20)
     assert relation_of([Pair(got, want, (0.0, 0.0))]) is None
@@ -183,7 +183,7 @@ UNRELATED: dict[str, tuple[Array, Array]] = {
 
 
 @pytest.mark.parametrize("got, want", UNRELATED.values(), ids=UNRELATED)
-def test_what_proves_nothing_is_not_told(got, want):
+def test_what_proves_nothing_is_not_told(got: Array, want: Array) -> None:
     assert found(pair(got, want)) is None
 
 
@@ -197,14 +197,14 @@ CHANGES: dict[str, Callable[[Array], Array]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_one_wrong_number_takes_the_relation_away(change):
+def test_one_wrong_number_takes_the_relation_away(change: Callable[[Array], Array]) -> None:
     got = change(X)
     told = found(pair(got, X))
     assert told is not None
     assert found(pair(with_part(got.copy(), (1, 1, 1), 77.0), X)) != told
 
 
-def test_a_relation_must_hold_in_every_case():
+def test_a_relation_must_hold_in_every_case() -> None:
     other = drawn(3, 2, 5)
     assert found(pair(X * 2, X), pair(other * 2, other)) == "factor"
     relation = relation_of([pair(X * 2, X), pair(other * 3, other)])
@@ -216,19 +216,19 @@ def test_a_relation_must_hold_in_every_case():
     assert found(*filled) == "wherever:-inf:"
 
 
-def test_what_is_said_of_the_right_one_is_true_in_every_case():
+def test_what_is_said_of_the_right_one_is_true_in_every_case() -> None:
     one, other, right = (drawn(2, 1, 4, seed=seed).repeat(3, 1) for seed in (6, 7, 8))
     assert found(pair(one, X), pair(other, X * 2)) == "same-along:1"
     assert found(pair(one, X), pair(other, right)) is None
 
 
-def test_what_stands_in_place_of_minus_infinity_is_told():
+def test_what_stands_in_place_of_minus_infinity_is_told() -> None:
     for came, told in ((X, "a finite number where -inf is"), (np.nan, "NaN where -inf is")):
         relation = relation_of([pair(np.where(np.isinf(BLOCKED), came, -np.inf), BLOCKED)])
         assert relation is not None and told in relation.text
 
 
-def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case():
+def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case() -> None:
     def scaled(want: Array, d: int, h: int) -> Pair:
         return pair(want * d**0.5, want, sizes={"D": d, "H": h})
 
@@ -236,19 +236,19 @@ def test_a_factor_has_the_name_of_the_size_that_it_is_in_every_case():
     assert relation.text == "Your result is the right one times sqrt(D), at every position."
 
 
-def test_a_round_factor_is_not_named_after_the_ratio_of_two_sizes():
+def test_a_round_factor_is_not_named_after_the_ratio_of_two_sizes() -> None:
     for tokens, name in ((3, "0.5"), (5, "sqrt(T / D)")):
         factor, sizes = (tokens / 12) ** 0.5, {"T": tokens, "D": 12}
         relation = relation_of([pair(X * factor, X, sizes=sizes)])
         assert relation.text == f"Your result is the right one times {name}, at every position."
 
 
-def test_a_round_factor_is_said_to_be_as_large_as_a_size():
+def test_a_round_factor_is_said_to_be_as_large_as_a_size() -> None:
     relation = relation_of([pair(X * 4, X, sizes={"H": 4, "D": 12})])
     assert "times 4, at every position (here H is as large)." in relation.text
 
 
-def test_axes_are_told_by_their_names():
+def test_axes_are_told_by_their_names() -> None:
     relation = relation_of([pair(X.transpose(0, 2, 1), X, axes=("B", "T", "D"))])
     assert "T and D swapped" in relation.text
 
@@ -265,10 +265,10 @@ def test_axes_are_told_by_their_names():
         ([1.0, 0.25, 2.0], None),
     ],
 )
-def test_plain_numbers_are_related_over_all_calls(got, told):
+def test_plain_numbers_are_related_over_all_calls(got: list[float], told: str | None) -> None:
     found = relation_of_numbers(list(zip(got, [2.0, 0.5, -4.0], strict=True)))
     assert (found and found[1]) == (told and f"Your result is {told}, in each failing call.")
 
 
-def test_two_right_numbers_prove_no_relation():
+def test_two_right_numbers_prove_no_relation() -> None:
     assert relation_of_numbers([(1.0, 2.0), (2.0, 4.0), (1.0, 2.0)]) is None

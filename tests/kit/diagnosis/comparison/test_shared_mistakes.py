@@ -4,6 +4,7 @@ import pytest
 
 from grader.run.collecting import with_checks
 from grader.run.session import Checks
+from grader.run.workers import Interpreter
 from tests.kit.explained import explained
 from tests.kit.support.checkout import COURSE
 from tests.kit.wrong_answers import WrongAnswer
@@ -25,7 +26,7 @@ MISTAKES = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slug", PREFIXES)
-def test_they_are_named(slug, interpreter):
+def test_they_are_named(slug: str, interpreter: Interpreter) -> None:
     stage = COURSE.stage(slug)
     source = stage.solution_file.read_text(encoding="utf-8")
     answers = [

@@ -83,25 +83,25 @@ TOLD = {
 
 
 @pytest.mark.parametrize("made, text", TOLD.values(), ids=TOLD)
-def test_what_is_wrong_with_a_start(made, text):
+def test_what_is_wrong_with_a_start(made: object, text: str) -> None:
     assert callable(made)
     torch.manual_seed(1)
     found = start_symptom([(made(), start()), (list(made().items()), list(start().items()))])
     assert (found or ("", ""))[1] == text
 
 
-def test_starts_that_are_wrong_in_different_ways_are_told_nothing():
+def test_starts_that_are_wrong_in_different_ways_are_told_nothing() -> None:
     one, two = start(one__bias=torch.ones(SIZE)), start(two__bias=torch.ones(SIZE))
     assert start_symptom([(one, start()), (two, start())]) is None
 
 
-def test_the_order_of_the_parameters_does_not_matter():
+def test_the_order_of_the_parameters_does_not_matter() -> None:
     turned = dict(reversed(start().items()))
     assert start_alike(turned, start())
     assert not start_alike(turned, start(one__bias=torch.ones(SIZE)))
 
 
-def test_how_parameters_of_another_shape_start_does_not_matter():
+def test_how_parameters_of_another_shape_start_does_not_matter() -> None:
     def cut(bias: float) -> Start:
         return start(one__weight=wide(1)[:9], one__bias=torch.full((SIZE,), bias))
 
@@ -113,7 +113,7 @@ def test_how_parameters_of_another_shape_start_does_not_matter():
     assert not misshapen_alike(3, 3, start())
 
 
-def test_names_are_compared_even_where_nothing_is_drawn():
+def test_names_are_compared_even_where_nothing_is_drawn() -> None:
     loaded = {"one.weight": torch.ones(1)}
     assert other_names({"layers.one.weight": torch.ones(1)}, loaded)
     assert not other_names({"one.weight": torch.zeros(1)}, loaded)
@@ -121,12 +121,12 @@ def test_names_are_compared_even_where_nothing_is_drawn():
 
 
 @pytest.mark.parametrize("value", [None, 3, [1, 2], {"one": 1}, [("one", "two")]])
-def test_anything_else_is_no_start(value):
+def test_anything_else_is_no_start(value: object) -> None:
     assert not start_alike(value, start())
     assert start_symptom([(value, start())]) is None
 
 
-def test_where_torch_is_not_loaded_nothing_is_a_start(monkeypatch):
+def test_where_torch_is_not_loaded_nothing_is_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch")
     assert start_of([("fold", 1.0)]) is None
     assert "torch" not in sys.modules

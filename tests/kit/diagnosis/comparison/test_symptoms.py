@@ -94,13 +94,13 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
 
 
 @pytest.mark.parametrize("learner, expected", TOLD.values(), ids=TOLD)
-def test_a_symptom_is_told(learner, expected):
+def test_a_symptom_is_told(learner: Function, expected: dict[str, str | None]) -> None:
     found = told(learner)
     assert {check: found.get(check) for check in expected} == expected
     assert expected or not found
 
 
-def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted():
+def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted() -> None:
     def accepts_the_first(submission: Any) -> None:
         assert submission.share(x_of(2, 3), 1).shape == (2, 3)
         assert torch.equal(submission.share(x_of(2, 3), 2), x_of(2, 3) / 2)
@@ -109,12 +109,12 @@ def test_the_call_that_ended_the_check_is_told_not_one_that_it_accepted():
     assert told == "Your result is the right one plus 2, at every position."
 
 
-def test_a_tuple_that_holds_the_tensor_is_not_called_the_result():
+def test_a_tuple_that_holds_the_tensor_is_not_called_the_result() -> None:
     [told] = texts({"share": lambda x, n: (2 * share(x, n), n)}, *CHECKS["values"])
     assert told.startswith("The tensor in the tuple that you return is the right one")
 
 
-def test_plain_numbers_are_compared_over_all_cases():
+def test_plain_numbers_are_compared_over_all_cases() -> None:
     def total(n: int) -> Check:
         def check(submission: Any) -> None:
             assert submission.share(x_of(4), n) == float(n)
@@ -134,17 +134,17 @@ def marked(id: str) -> Symptom:
     return next(value for value in vars(one_more).values() if isinstance(value, Symptom))
 
 
-def test_an_authors_symptom_comes_before_those_of_the_kit():
+def test_an_authors_symptom_comes_before_those_of_the_kit() -> None:
     found = told(lambda x, n: x / (n + 1) if n else share(x, n), marked("one-more"))
     assert {found["values"], found["one"]} == {"one-more"}
 
 
-def test_an_authors_symptom_takes_the_arguments_that_it_needs():
+def test_an_authors_symptom_takes_the_arguments_that_it_needs() -> None:
     more = Symptom("more", "share", "Too much.", None, lambda got, expected, n: bool(n))
     assert told(lambda x, n: share(x, n) + n, more)["values"] == "more"
 
 
-def test_an_authors_symptom_proves_something_in_one_case():
+def test_an_authors_symptom_proves_something_in_one_case() -> None:
     def one(submission: Any) -> None:
         assert torch.equal(submission.share(torch.ones(1), 2), torch.full((1,), 0.5))
 
@@ -157,7 +157,7 @@ def test_an_authors_symptom_proves_something_in_one_case():
     assert "symptom:one-more" not in found(one)
 
 
-def test_an_authors_symptom_may_be_of_a_number():
+def test_an_authors_symptom_may_be_of_a_number() -> None:
     def holds(got: float, expected: float, x: Tensor, n: int) -> bool:
         return got < expected / 100
 
@@ -168,7 +168,7 @@ def test_an_authors_symptom_may_be_of_a_number():
         assert {each.id.removeprefix("symptom:") for each in diagnoses.values()} == found
 
 
-def test_an_authors_symptom_that_fails_is_none():
+def test_an_authors_symptom_that_fails_is_none() -> None:
     def fails(got: Tensor, expected: Tensor, **given: Any) -> bool:
         raise RuntimeError
 
@@ -176,7 +176,7 @@ def test_an_authors_symptom_that_fails_is_none():
     assert "broken" not in told(lambda x, n: share(x, n) + 1, broken).values()
 
 
-def test_a_symptom_needs_words():
+def test_a_symptom_needs_words() -> None:
     with pytest.raises(ValueError, match="says is empty"):
         symptom("silent", of="share", says=" ")
 
@@ -200,7 +200,9 @@ def odd(x: Tensor) -> Tensor:
         (lambda x: torch.sqrt(x) * 7, torch.exp, {"symptom:factor"}),
     ],
 )
-def test_of_several_results_it_is_told_which_one_alone_is_wrong(first, second, expected):
+def test_of_several_results_it_is_told_which_one_alone_is_wrong(
+    first: Function, second: Function, expected: set[str]
+) -> None:
     found = two_results(torch.exp, lambda x, n: (first(x), second(x)))
     assert {each.id for each in found.values()} == expected
 
@@ -212,7 +214,9 @@ def test_of_several_results_it_is_told_which_one_alone_is_wrong(first, second, e
         (lambda x: x.sqrt() * 7, "The first of the 3 tensors that you return is the right one"),
     ],
 )
-def test_results_in_a_pair_of_their_own_are_counted_as_tensors(one, expected):
+def test_results_in_a_pair_of_their_own_are_counted_as_tensors(
+    one: Function, expected: str
+) -> None:
     def pair(x: Tensor) -> tuple[Tensor, Tensor]:
         return torch.exp(x), torch.log(x + 1)
 
@@ -225,7 +229,7 @@ def test_results_in_a_pair_of_their_own_are_counted_as_tensors(one, expected):
     assert told.startswith(expected)
 
 
-def test_a_right_result_that_is_the_same_everywhere_does_not_count():
+def test_a_right_result_that_is_the_same_everywhere_does_not_count() -> None:
     assert two_results(torch.zeros_like, lambda x, n: (odd(x), torch.zeros_like(x))) == {}
 
 
@@ -244,7 +248,7 @@ def two_results(second: Function, learner: Function) -> dict[str, Diagnosis]:
 # --- only what is true of the failure --------------------------------------------------------
 
 
-def test_an_argument_that_was_changed_does_not_explain_an_error_of_another_call():
+def test_an_argument_that_was_changed_does_not_explain_an_error_of_another_call() -> None:
     def stops(x: Tensor, n: int) -> Tensor:
         if n == 3:
             raise TypeError("n is 3")
@@ -257,7 +261,7 @@ def test_an_argument_that_was_changed_does_not_explain_an_error_of_another_call(
     assert texts({"share": stops}, check) == []
 
 
-def test_a_result_that_is_almost_right_is_not_called_right_in_part():
+def test_a_result_that_is_almost_right_is_not_called_right_in_part() -> None:
     """For a check that is stricter than a replay, equal to its eyes is not right."""
 
     def coarse(x: Tensor, n: int) -> Tensor:
@@ -275,7 +279,7 @@ def test_a_result_that_is_almost_right_is_not_called_right_in_part():
     assert told.text == "Your result is right to 8 or 9 digits only, as after a rounding."
 
 
-def test_a_parameter_is_called_by_its_name():
+def test_a_parameter_is_called_by_its_name() -> None:
     def start(turned: bool) -> Function:
         def made(size: int) -> Chain:
             chain = Chain(size)
@@ -299,7 +303,7 @@ def test_a_parameter_is_called_by_its_name():
     "sizes, told",
     [((4,), "Only second.weight is wrong."), ((4, 5), "Only second.weight and second.bias are")],
 )
-def test_of_parameters_a_whole_layer_may_be_wrong(sizes, told):
+def test_of_parameters_a_whole_layer_may_be_wrong(sizes: tuple[int, ...], told: str) -> None:
     """As a copy is that forgets a layer; in another case it may have no bias, or a right one."""
 
     def made(size: int, *, forgets: bool) -> Chain:
@@ -322,7 +326,7 @@ def test_of_parameters_a_whole_layer_may_be_wrong(sizes, told):
     assert found.startswith(told)
 
 
-def test_layers_may_be_made_in_any_order():
+def test_layers_may_be_made_in_any_order() -> None:
     class Four(nn.Module):
         def __init__(self, names: str) -> None:
             super().__init__()
@@ -337,7 +341,7 @@ def test_layers_may_be_made_in_any_order():
     assert texts({"Chain": lambda names: Four("abdc")}, check, Chain=Four) == []
 
 
-def test_if_a_call_stops_other_buffers_are_no_symptom():
+def test_if_a_call_stops_other_buffers_are_no_symptom() -> None:
     class Buffered(nn.Module):
         def __init__(self, values: Tensor) -> None:
             super().__init__()
@@ -358,7 +362,7 @@ def test_if_a_call_stops_other_buffers_are_no_symptom():
     assert texts({"Chain": lambda values: Buffered(values.bool())}, check, Chain=Right) == []
 
 
-def test_parameters_that_a_module_does_not_have_are_named():
+def test_parameters_that_a_module_does_not_have_are_named() -> None:
     class Listed(nn.Module):
         def __init__(self, size: int) -> None:
             super().__init__()

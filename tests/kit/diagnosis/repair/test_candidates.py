@@ -8,6 +8,7 @@ from grader.engine import Engine, Request
 from grader.run.collecting import with_checks
 from grader.run.session import Checks
 from grader.run.solutions import solution_files
+from grader.run.workers import Interpreter
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
 
@@ -30,11 +31,13 @@ WRONG = "weights @ v + weights.mean()  #"
         ("In data.py, line 3, and b.py, line 4", set()),
     ],
 )
-def test_a_text_tells_between_which_lines_to_look(text, lines):
+def test_a_text_tells_between_which_lines_to_look(text: str, lines: set[int]) -> None:
     assert lines_near("a.py", [text]) == lines
 
 
-def test_edits_near_the_first_wrong_value_are_tried_first(interpreter, monkeypatch):
+def test_edits_near_the_first_wrong_value_are_tried_first(
+    interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = solution_files(COURSE)
     text = files[STAGE.file_name].decode().replace(RIGHT, WRONG)
     wrong = Submission("wrong", {**files, STAGE.file_name: text.encode()})

@@ -102,7 +102,7 @@ REPAIRS = [
 
 
 @pytest.mark.parametrize("body, marked, repaired", REPAIRS[:-1])
-def test_a_usual_mistake_has_its_repair(body, marked, repaired):
+def test_a_usual_mistake_has_its_repair(body: str, marked: str, repaired: str) -> None:
     source, right = (f"def f(x, y, a, b, c, d):\n    {code}\n" for code in (body, repaired))
     found = [each for each in edits_of(source) if each.applied(source) == right]
     assert found
@@ -110,14 +110,14 @@ def test_a_usual_mistake_has_its_repair(body, marked, repaired):
 
 
 @pytest.mark.parametrize("call", ["x.roll(1, -1)", "roll(x, 1, -1)", "chunk(x, 1, -1)"])
-def test_a_number_before_the_axis_is_no_axis(call):
+def test_a_number_before_the_axis_is_no_axis(call: str) -> None:
     source = f"def f(x):\n    return {call}\n"
     found = [each for each in edits_of(source) if each.kind.startswith("the axis of this")]
     assert found
     assert all(call.partition("-1")[0] in each.applied(source) for each in found)
 
 
-def test_a_number_that_is_compared_is_no_filling():
+def test_a_number_that_is_compared_is_no_filling() -> None:
     found = edits_of("def f(x):\n    if x is None or x.sum() == 0:\n        return x\n")
     half, number = (
         min(each.cost for each in found if told in each.kind)
@@ -127,7 +127,7 @@ def test_a_number_that_is_compared_is_no_filling():
 
 
 @pytest.mark.parametrize("count", ["x.dim()", "x.ndim", "len(x.shape)"])
-def test_a_number_of_axes_is_no_fixed_size(count):
+def test_a_number_of_axes_is_no_fixed_size(count: str) -> None:
     source = (
         f"def f(x):\n    a = x.shape[0]\n    if {count} == 2: x = x + 1\n    return x.view(9, a)\n"
     )
@@ -135,12 +135,12 @@ def test_a_number_of_axes_is_no_fixed_size(count):
     assert {source[edit.start : edit.end] for edit in fixed} == {"9"}
 
 
-def test_a_default_number_may_be_zero():
+def test_a_default_number_may_be_zero() -> None:
     source = "def f(x, p=0.1):\n    return g(x, p)\n"
     assert source.replace("0.1", "0.0") in {each.applied(source) for each in edits_of(source)}
 
 
-def test_what_an_exception_was_raised_for_is_likely():
+def test_what_an_exception_was_raised_for_is_likely() -> None:
     source = "def f(x, y):\n    if x % y:\n        raise ValueError(x)\n    return x\n"
     right = source.replace("x % y", "y % x")
 
@@ -150,13 +150,13 @@ def test_what_an_exception_was_raised_for_is_likely():
     assert cost(lines={"a.py": [3]}) < cost()
 
 
-def test_equal_edits_are_made_at_once():
+def test_equal_edits_are_made_at_once() -> None:
     source = "def f(x, y):\n    return x.sum(dim=1) + y.sum(dim=1)\n"
     found = {each.applied(source) for each in edits_of(source)}
     assert "def f(x, y):\n    return x.sum(dim=-1) + y.sum(dim=-1)\n" in found
 
 
-def test_what_is_made_and_never_used_is_tried_on_each_value():
+def test_what_is_made_and_never_used_is_tried_on_each_value() -> None:
     source = (
         "class f:\n    def __init__(self, n):\n        self.layer = Linear(n)\n\n"
         "    def forward(self, x):\n        return x, 1\n"
@@ -165,21 +165,21 @@ def test_what_is_made_and_never_used_is_tried_on_each_value():
     assert source.replace("return x, 1", "return self.layer(x), 1") in found
 
 
-def test_what_is_left_of_an_edit_is_python():
+def test_what_is_left_of_an_edit_is_python() -> None:
     for body, _, _ in REPAIRS:
         source = f"def f(x, y, a, b, c, d):\n    {body}\n"
         for each in edits_of(source):
             ast.parse(each.applied(source))
 
 
-def test_positions_count_characters_and_not_bytes():
+def test_positions_count_characters_and_not_bytes() -> None:
     source = "def f(x):\n    é = x; return é.softmax(1)\n"
     right = source.replace("softmax(1)", "softmax(-1)")
     [found] = [each for each in edits_of(source) if each.applied(source) == right]
     assert source[found.start : found.end] == "é.softmax(1)"
 
 
-def test_only_what_the_target_reaches_is_edited():
+def test_only_what_the_target_reaches_is_edited() -> None:
     source = (
         "def g(x):\n    return x.sum(0)\n\ndef h(x):\n    return x.sum(0)\n\n"
         "def other(x):\n    return x.sum(0)\n\ndef f(x):\n    return g(other(x))\n"
@@ -189,7 +189,7 @@ def test_only_what_the_target_reaches_is_edited():
     assert not any(source.index("def h") < at < source.index("def f") for at in found)
 
 
-def test_a_setting_for_all_code_is_the_first_suspect():
+def test_a_setting_for_all_code_is_the_first_suspect() -> None:
     source = "torch.set_default_dtype(y)\ndef f(x):\n    torch.manual_seed(0)\n    return x.sum()\n"
     whole, own = edits_of(source)[:2]
     assert whole.applied(source).startswith("pass\ndef f(x)")
@@ -197,13 +197,13 @@ def test_a_setting_for_all_code_is_the_first_suspect():
     assert own.kind == "this call of manual_seed, which is not needed"
 
 
-def test_the_line_of_an_exception_comes_first():
+def test_the_line_of_an_exception_comes_first() -> None:
     source = "def f(x):\n    y = x.sum(1)\n    z = y.sum(1)\n    return z\n"
     found = edits_of(source, lines={"a.py": [3]})
     assert found[0].start >= source.index("z = ")
 
 
-def test_then_comes_what_the_line_of_an_exception_reads():
+def test_then_comes_what_the_line_of_an_exception_reads() -> None:
     source = (
         "class f:\n"
         "    def __init__(self, a, b, n):\n"
@@ -225,7 +225,7 @@ def test_then_comes_what_the_line_of_an_exception_reads():
     assert place("y = x.sum(1)") < place("z = x.sum(1)")
 
 
-def test_a_name_may_lack_self_and_an_attribute_may_be_a_parameter():
+def test_a_name_may_lack_self_and_an_attribute_may_be_a_parameter() -> None:
     source = (
         "class f:\n"
         "    def __init__(self, n):\n"
@@ -239,18 +239,18 @@ def test_a_name_may_lack_self_and_an_attribute_may_be_a_parameter():
     assert "size" in {edit.parts[0][2] for edit in found if edit.rule == "attribute"}
 
 
-def test_a_method_may_lack_self():
+def test_a_method_may_lack_self() -> None:
     source = "class f:\n    def g(self):\n        pass\n    def h(self):\n        return g(1)\n"
     assert "self.g" in {edit.parts[0][2] for edit in edits_of(source)}
 
 
-def test_axes_that_are_exchanged_just_before_are_not_exchanged_again():
+def test_axes_that_are_exchanged_just_before_are_not_exchanged_again() -> None:
     source = "def f(x):\n    return x.transpose(2, 3).contiguous().view(a, b, c)\n"
     rules = {edit.rule for edit in edits_of(source)}
     assert "axes" in rules and "shaped" not in rules
 
 
-def test_a_layer_is_never_tried_as_a_size():
+def test_a_layer_is_never_tried_as_a_size() -> None:
     source = (
         "class f:\n"
         "    def __init__(self, n):\n"
@@ -277,19 +277,19 @@ def test_a_layer_is_never_tried_as_a_size():
         ("q, k = g(self.w_q(x)), self.w_k(x)", "q, k = g(self.w_q(x)), g(self.w_k(x))"),
     ],
 )
-def test_a_value_is_made_as_another_is_from_its_own_layer(steps, repaired):
+def test_a_value_is_made_as_another_is_from_its_own_layer(steps: str, repaired: str) -> None:
     source = f"class f:\n    def forward(self, x, y, n):\n        {steps}\n        return q @ k\n"
     found = {edit.applied(source): edit for edit in edits_of(source) if edit.rule == "alike"}
     whole = source.replace(steps.rpartition("\n        ")[2], repaired)
     assert "made differently from the one in line" in found[whole].kind
 
 
-def test_values_of_one_layer_are_not_made_alike():
+def test_values_of_one_layer_are_not_made_alike() -> None:
     source = "class f:\n    def forward(self, x, y):\n        q, k = g(self.w(x)), self.w(y)\n"
     assert not [edit for edit in edits_of(source) if edit.rule == "alike"]
 
 
-def test_parameters_are_renamed_wherever_they_are_used():
+def test_parameters_are_renamed_wherever_they_are_used() -> None:
     source = "def f(first, y, last):\n    return first + last\n"
     found = edits_of(source, signatures={"f": ["x", "y", "z"]})
     assert found[0].applied(source) == "def f(x, y, z):\n    return x + z\n"
@@ -304,7 +304,7 @@ def test_parameters_are_renamed_wherever_they_are_used():
         ("def f(x, z=2, y: bool = True):", "def f(x, y: bool = True, z=2):"),
     ],
 )
-def test_parameters_are_put_in_the_order_of_the_exercise(given, asked):
+def test_parameters_are_put_in_the_order_of_the_exercise(given: str, asked: str) -> None:
     source, right = (f"{line}\n    return x / y + z\n" for line in (given, asked))
     found = edits_of(source, signatures={"f": ["x", "y", "z"]})
     assert any(each.applied(source) == right for each in found)
@@ -318,20 +318,20 @@ def test_parameters_are_put_in_the_order_of_the_exercise(given, asked):
         ("@staticmethod\n    def g(self, x):", "@staticmethod\n    def g(x):"),
     ],
 )
-def test_a_method_takes_self_and_a_static_one_does_not(method, right):
+def test_a_method_takes_self_and_a_static_one_does_not(method: str, right: str) -> None:
     source, repaired = (f"class f:\n    {each}\n        return 1\n" for each in (method, right))
     found = next(each for each in edits_of(source) if each.applied(source) == repaired)
     assert source[found.start : found.end] == "g"
     assert not any("self" in each.kind for each in edits_of(repaired))
 
 
-def test_a_parameter_without_a_default_stays_before_those_with_one():
+def test_a_parameter_without_a_default_stays_before_those_with_one() -> None:
     source = "def f(z, x=0, y=1):\n    return x / y + z\n"
     found = edits_of(source, signatures={"f": ["x", "y", "z"]})
     assert not any("order of these parameters" in each.kind for each in found)
 
 
-def test_an_axis_of_one_operand_that_is_summed_up_is_likely_wrong():
+def test_an_axis_of_one_operand_that_is_summed_up_is_likely_wrong() -> None:
     found = edits_of("def f(x, y):\n    z = e('ab,cd->ad', x, y)\n    return z")
     assert {edit.rule for edit in found[:8]} == {"letters"}
     assert "letters" not in {
@@ -339,18 +339,18 @@ def test_an_axis_of_one_operand_that_is_summed_up_is_likely_wrong():
     }
 
 
-def test_of_two_definitions_the_last_one_counts():
+def test_of_two_definitions_the_last_one_counts() -> None:
     first, last = "def f(x):\n    return x.sum(0)\n", "def f(x):\n    return x.sum(1)\n"
     found = edits([("1", first), ("2", last)], ["f"], [], {}, {})
     assert {each.source for each in found} == {"2"}
 
 
 @pytest.mark.parametrize("source", ["", "def f(:", "f = 3\n", "x = (" * 300])
-def test_there_may_be_nothing_to_edit(source):
+def test_there_may_be_nothing_to_edit(source: str) -> None:
     assert edits_of(source, "f") == [] or source.startswith("f")
 
 
-def test_edits_travel_as_data():
+def test_edits_travel_as_data() -> None:
     source = "def f(x):\n    return x.sum(0)\n"
     about = {"sources": [("a.py", source)], "targets": ["f"], "is_notebook": False, "way": ""}
     told = json.dumps(look({**about, "others": [], "lines": {}, "signatures": {}}))
@@ -361,7 +361,7 @@ def test_edits_travel_as_data():
     assert again == edits_of(source)
 
 
-def test_a_check_of_the_arguments_is_not_called_needless():
+def test_a_check_of_the_arguments_is_not_called_needless() -> None:
     source = "def f(x, n):\n    if x % n:\n        raise ValueError\n    if x:\n        x = n\n"
     kinds = {
         source[each.start : each.end]: each.kind

@@ -104,7 +104,9 @@ def place(report: Report) -> Diagnosis:
 
 
 @pytest.mark.parametrize("name, line", [("file", 5), ("windows", 5), ("notebook", 7)])
-def test_it_points_at_the_call_that_is_too_much(reports, name, line):
+def test_it_points_at_the_call_that_is_too_much(
+    reports: dict[str, Report], name: str, line: int
+) -> None:
     found = place(reports[name])
     source = "code cell 2" if name == "notebook" else "split_heads.py"
     first, code, caret = found.place.splitlines()
@@ -115,18 +117,18 @@ def test_it_points_at_the_call_that_is_too_much(reports, name, line):
     assert found.kind is Kind.SYMPTOM  # what the numbers tell stays beside the place
 
 
-def test_a_setting_in_another_cell_is_pointed_at(reports):
+def test_a_setting_in_another_cell_is_pointed_at(reports: dict[str, Report]) -> None:
     first = place(reports["setting"]).place.splitlines()[0]
     assert first == "code cell 2, line 1: this call of set_default_device, which is not needed"
 
 
-def test_an_edit_that_only_makes_a_cell_fail_repairs_nothing(reports):
+def test_an_edit_that_only_makes_a_cell_fail_repairs_nothing(reports: dict[str, Report]) -> None:
     [cause] = reports["overwritten"].stages[0].causes
     found = cause.show.diagnosis
     assert found is None or "statement, which is not needed" in found.place
 
 
-def test_of_two_mistakes_the_place_of_the_first_is_shown(reports):
+def test_of_two_mistakes_the_place_of_the_first_is_shown(reports: dict[str, Report]) -> None:
     stage = reports["two mistakes"].stages[0]
     first, *others = stage.causes
     assert others
@@ -135,7 +137,7 @@ def test_of_two_mistakes_the_place_of_the_first_is_shown(reports):
 
 
 @pytest.mark.parametrize(("asks_little", "also"), [(True, ""), (True, "values"), (False, "")])
-def test_an_edit_that_only_makes_a_shape_right_is_no_place(asks_little, also):
+def test_an_edit_that_only_makes_a_shape_right_is_no_place(asks_little: bool, also: str) -> None:
     candidates = Mock(
         asks_little=asks_little,
         edits=lambda: [Edit("x.py", ((0, 1, "z"),), "this name", "name", 0, 1, 1.0)],
@@ -146,7 +148,7 @@ def test_an_edit_that_only_makes_a_shape_right_is_no_place(asks_little, also):
     assert (found is None) is (asks_little and not also)
 
 
-def test_without_time_to_try_every_check_it_says_at_least(reports):
+def test_without_time_to_try_every_check_it_says_at_least(reports: dict[str, Report]) -> None:
     stage = reports["two mistakes"].stages[0]
     place = Place("x.py, line 1: this call, which is not needed", "", at_least=True)
     first = with_diagnosis(stage, stage.causes[0], place).causes[0].show
@@ -160,7 +162,9 @@ def test_without_time_to_try_every_check_it_says_at_least(reports):
         (NOT_EVERY_CHECK, "One small change makes every check of this stage pass:"),
     ],
 )
-def test_a_place_that_explains_every_check_leaves_nothing_open(reports, reserve, said):
+def test_a_place_that_explains_every_check_leaves_nothing_open(
+    reports: dict[str, Report], reserve: str, said: str
+) -> None:
     stage = reports["two mistakes"].stages[0]
     text = "You detach x." + reserve
     named = tuple(replace(check, diagnosis=Diagnosis("detach", text)) for check in stage.checks)
@@ -171,26 +175,28 @@ def test_a_place_that_explains_every_check_leaves_nothing_open(reports, reserve,
     assert told is not None and told.text == said
 
 
-def test_what_fails_in_another_way_by_the_same_mistake_gets_the_place_too(reports):
+def test_what_fails_in_another_way_by_the_same_mistake_gets_the_place_too(
+    reports: dict[str, Report],
+) -> None:
     failing = [c for c in reports["two ways to fail"].stages[0].checks if c.score < c.max_score]
     assert len({check.way for check in failing}) > 1
     assert all(check.diagnosis and "abs" in check.diagnosis.place for check in failing)
     assert len(reports["two ways to fail"].stages[0].causes) == 1
 
 
-def test_the_verdict_is_the_same(reports):
+def test_the_verdict_is_the_same(reports: dict[str, Report]) -> None:
     file = reports["file"]
     lost = [check.id for check in file.stages[0].checks if check.score < check.max_score]
     assert lost == ["split_heads.gradients"]
     assert not any("one small fix" in note for note in file.notes)
 
 
-def test_a_stage_that_passes_has_no_place(reports):
+def test_a_stage_that_passes_has_no_place(reports: dict[str, Report]) -> None:
     assert reports["right"].passed
     assert not any(check.diagnosis for check in reports["right"].stages[0].checks)
 
 
-def test_what_passes_by_itself_has_no_place(reports):
+def test_what_passes_by_itself_has_no_place(reports: dict[str, Report]) -> None:
     stage = reports["keeps"].stages[0]
     failing = [check.diagnosis for check in stage.checks if check.score < check.max_score]
     assert failing
@@ -198,23 +204,25 @@ def test_what_passes_by_itself_has_no_place(reports):
     assert all("keeps something" in found.text for found in failing if found)
 
 
-def test_a_file_that_would_be_right_in_utf_8_has_no_place(reports):
+def test_a_file_that_would_be_right_in_utf_8_has_no_place(reports: dict[str, Report]) -> None:
     checks = reports["latin"].stages[0].checks
     assert all("not saved as UTF-8" in check.message for check in checks)
     assert not any(check.diagnosis for check in checks)
 
 
-def test_without_time_it_gives_up_and_says_so(reports):
+def test_without_time_it_gives_up_and_says_so(reports: dict[str, Report]) -> None:
     found = [check.diagnosis for check in reports["no time"].stages[0].checks]
     assert not any(each.place for each in found if each)
     assert any("one small fix" in note for note in reports["no time"].notes)
 
 
-def test_edits_that_never_end_do_not_keep_it_from_the_right_one(reports):
+def test_edits_that_never_end_do_not_keep_it_from_the_right_one(reports: dict[str, Report]) -> None:
     assert "new_zeros" in place(reports["loops"]).place
 
 
-def test_the_next_submission_does_not_get_the_worker_of_the_search(interpreter):
+def test_the_next_submission_does_not_get_the_worker_of_the_search(
+    interpreter: Interpreter,
+) -> None:
     """As in `grade watch`, where a worker is prepared before the place is looked for."""
     hopeless = Submission(
         "none", {STAGE.file_name: b"def split_heads(x, num_heads):\n    return x\n"}
@@ -233,7 +241,7 @@ def test_the_next_submission_does_not_get_the_worker_of_the_search(interpreter):
     assert following.passed
 
 
-def test_a_search_can_be_cancelled(interpreter):
+def test_a_search_can_be_cancelled(interpreter: Interpreter) -> None:
     def body(engine: Engine) -> None:
         request = Request(FILE, (STAGE,), 1)
         report = engine.grade(request)

@@ -23,7 +23,7 @@ def tried(helps: Any, passes: Any, has_time: Any) -> Any:
     return search(candidates)
 
 
-def test_the_first_edit_with_which_everything_passes_is_found():
+def test_the_first_edit_with_which_everything_passes_is_found() -> None:
     asked: list[str] = []
 
     def passes(each: Edit) -> bool:
@@ -34,17 +34,17 @@ def test_the_first_edit_with_which_everything_passes_is_found():
     assert asked == ["b", "c"]
 
 
-def test_nothing_is_found_where_nothing_passes():
+def test_nothing_is_found_where_nothing_passes() -> None:
     assert tried(lambda each: True, lambda each: False, lambda: True) == (None, False)
 
 
-def test_it_gives_up_when_the_time_is_up():
+def test_it_gives_up_when_the_time_is_up() -> None:
     times, looked = iter([True, True, False]), []
     found = tried(looked.append, lambda each: True, lambda: next(times))  # which never helps
     assert (found, looked) == ((None, True), EDITS[:2])
 
 
-def test_a_place_marks_the_expression_in_its_line():
+def test_a_place_marks_the_expression_in_its_line() -> None:
     text = "def f(x):\n    y = x.sum(1)\n    return y\n"
     at = text.index("1)")
     edit = Edit("a.py", ((at, at + 1, "-1"),), "this axis", "axis", text.index("x."), at + 2, 1.0)
@@ -57,13 +57,13 @@ def test_a_place_marks_the_expression_in_its_line():
     assert place.repaired == "a.py, line 2:\n    y = x.sum(-1)"
 
 
-def test_of_an_expression_of_several_lines_the_first_is_marked():
+def test_of_an_expression_of_several_lines_the_first_is_marked() -> None:
     text = "def f(x):\n    return (\n        x.sum(1)\n    )\n"
     found = Edit("a.py", ((0, 3, "def"),), "this", "name", text.index("return"), len(text) - 1, 1.0)
     assert place_of(found, text).where.splitlines()[1:] == ["    return (", "    ^^^^^^^^"]
 
 
-def test_the_uses_of_a_renamed_parameter_are_no_further_places():
+def test_the_uses_of_a_renamed_parameter_are_no_further_places() -> None:
     parts = ((6, 7, "y"), (10, 11, "y"))
     for rule, more in (("signature", ""), ("axis", ", and 1 more like it")):
         place = place_of(Edit("a.py", parts, "this", rule, 6, 7, 1.0), "def f(x): x")
@@ -71,7 +71,7 @@ def test_the_uses_of_a_renamed_parameter_are_no_further_places():
 
 
 @pytest.mark.parametrize("before", ["", "y" * 90 + " + "])
-def test_a_long_line_is_cut_where_nothing_is_marked(before):
+def test_a_long_line_is_cut_where_nothing_is_marked(before: str) -> None:
     text = f"a = {before}{'x' * 60}.sum(1) + {'z' * 60}\n"
     start = text.index("x")
     found = Edit("a.py", ((0, 1, "a"),), "this", "name", start, text.index(" + z"), 1.0)
@@ -80,7 +80,7 @@ def test_a_long_line_is_cut_where_nothing_is_marked(before):
     assert code[caret.index("^") : len(caret)].startswith("x" * 56)
 
 
-def test_before_a_mark_at_the_end_of_a_long_line_stand_whole_words():
+def test_before_a_mark_at_the_end_of_a_long_line_stand_whole_words() -> None:
     text = f"    def f(self, {'x, ' * 20}need=False):\n"
     at = text.index("False")
     found = Edit("a.py", ((at, at + 5, "True"),), "this", "default", at, at + 5, 1.0)
@@ -90,7 +90,7 @@ def test_before_a_mark_at_the_end_of_a_long_line_stand_whole_words():
 
 
 @pytest.mark.parametrize("after", ["", ".flatten(2) + z"])
-def test_what_is_changed_at_the_end_of_a_long_expression_is_shown(after):
+def test_what_is_changed_at_the_end_of_a_long_expression_is_shown(after: str) -> None:
     text = f"    y = {'x' * 90}.unsqueeze(2){after}\n"
     start, at = text.index("x"), text.index("2)")
     found = Edit("a.py", ((at, at + 1, "1"),), "the axis", "axis", start, at + 2, 1.0)

@@ -16,7 +16,7 @@ from grader.types.report import Status
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE
 from tests.kit.support.drawn import draw
-from tests.kit.support.tiny import solve
+from tests.kit.support.tiny import Say, solve
 
 SHOWN = """
 import numpy as np
@@ -37,7 +37,7 @@ def shown(tiny: Path) -> None:
     (tiny / "hints" / "certificates" / "smooth.py").write_text(SHOWN, "utf-8")
 
 
-def test_a_finished_core_is_offered_one_and_gets_it(tiny, say):
+def test_a_finished_core_is_offered_one_and_gets_it(tiny: Path, say: Say) -> None:
     solve(tiny, "moving_average")
     assert "grade certificate" not in say("grade")[1]
     code, out, _ = say("certificate")
@@ -57,19 +57,19 @@ def test_a_finished_core_is_offered_one_and_gets_it(tiny, say):
     assert say("certificate")[0] == 1  # a verdict on an older text does not count
 
 
-def test_where_every_stage_is_a_bonus_all_of_them_are_needed(tiny, say):
+def test_where_every_stage_is_a_bonus_all_of_them_are_needed(tiny: Path, say: Say) -> None:
     table = (tiny / "course.toml").read_text("utf-8").replace("bonus = true\n", "")
     table = table.replace("[[stages]]\n", "[[stages]]\nbonus = true\n")
     (tiny / "course.toml").write_text(table, "utf-8")
     assert say("certificate")[0] == 1
 
 
-def test_another_ending_of_the_file_is_refused_before_anything_runs(tiny, say):
+def test_another_ending_of_the_file_is_refused_before_anything_runs(tiny: Path, say: Say) -> None:
     code, _, err = say("certificate", "--out", "mine.pdf")
     assert code == 2 and ".svg or .png" in err
 
 
-def test_files_that_do_not_work_leave_a_notebooks_certificate_without_pictures():
+def test_files_that_do_not_work_leave_a_notebooks_certificate_without_pictures() -> None:
     shown = Trace("s", "S", (), Stop("f", "s", not_written=True, message="f is not written yet"))
     stage = Stage("s", "S", 5, False, (), (), Path())
     said = {"not written": None, "on your notebook. There are no": seal(NOTEBOOK, Status.PASSED, 5)}
@@ -78,7 +78,7 @@ def test_files_that_do_not_work_leave_a_notebooks_certificate_without_pictures()
         assert words in draw(certificate_screen(Certificate("B", "", "", passed, shown), []))
 
 
-def test_the_way_is_on_the_page_only_if_asked():
+def test_the_way_is_on_the_page_only_if_asked() -> None:
     known = StageProgress(2, Status.PASSED, 5, attempts=3, passed="2026-01-02T10:00:00+00:00")
     stages = (Stage(f"s{n}", f"Stage {n}", 5, n > 2, (), (), Path()) for n in range(30))
     passed = tuple((stage, known) for stage in stages)
@@ -92,7 +92,7 @@ def test_the_way_is_on_the_page_only_if_asked():
 
 
 @pytest.mark.slow
-def test_the_courses_own_solution_agrees_with_the_built_in_module():
+def test_the_courses_own_solution_agrees_with_the_built_in_module() -> None:
     stage = COURSE.stage("multi_head_attention")
     solutions = Submission("solutions", solution_files(COURSE))
     with Interpreter(COURSE.preload, COURSE.limits, gpu=False) as interpreter:

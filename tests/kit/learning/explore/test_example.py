@@ -1,6 +1,7 @@
 """hints/explore/<slug>.py: what is wrong with it, and what the course's own computes."""
 
 import itertools
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +30,7 @@ CONTROL = "from grader.tracing import Control\ndef explore(submission): yield 'x
         (CONTROL + "(Control('a', 'A', (1,), start=2),)", "'a' starts with none of its values"),
     ],
 )
-def test_faults(tmp_path, text, said):
+def test_faults(tmp_path: Path, text: str, said: str) -> None:
     stage = Stage("first", "First", 1, False, (), (), tmp_path)
     stage.explore_file.parent.mkdir(parents=True)
     stage.explore_file.write_text(text, encoding="utf-8")
@@ -39,7 +40,7 @@ def test_faults(tmp_path, text, said):
     assert said in str(error.value)
 
 
-def test_a_control_starts_with_its_first_value():
+def test_a_control_starts_with_its_first_value() -> None:
     assert start_of(Control("a", "A", (3, 4))) == 3
     assert start_of(Control("a", "A", (3, 4), start=4)) == 4
 
@@ -65,7 +66,9 @@ CASES = (
 
 
 @pytest.mark.parametrize("sentence, mask, heads, scale", CASES)
-def test_the_numbers_are_those_of_torch(solutions, sentence, mask, heads, scale):
+def test_the_numbers_are_those_of_torch(
+    solutions: SimpleNamespace, sentence: str, mask: str, heads: int, scale: float
+) -> None:
     parts = list(EXAMPLE.function(solutions, sentence, mask, heads, scale))
     steps = {part.name: part.tensor for part in parts if isinstance(part, Step)}
     assert {name for part in parts for name in getattr(part, "behind", ())} <= steps.keys()
@@ -86,7 +89,7 @@ def test_the_numbers_are_those_of_torch(solutions, sentence, mask, heads, scale)
     assert "NaN" not in str(parts[-1]) and "nan" not in str(parts[-1])
 
 
-def test_the_softmax_saturates_and_its_gradient_vanishes(solutions):
+def test_the_softmax_saturates_and_its_gradient_vanishes(solutions: SimpleNamespace) -> None:
     start = [start_of(control) for control in EXAMPLE.controls]
     parts = EXAMPLE.function(solutions, *start)
     [table] = [part.tensor for part in parts if getattr(part, "name", "") == "saturation"]

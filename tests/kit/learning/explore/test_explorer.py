@@ -38,7 +38,7 @@ def rows(run: dict[str, Any]) -> dict[str, list[float]]:
     return {part["name"]: part["blocks"][0]["rows"][0] for part in run["parts"][:4]}
 
 
-def test_the_learners_functions_compute_it(explorer):
+def test_the_learners_functions_compute_it(explorer: Explorer) -> None:
     changed = replace(SOLVED, files={**SOLVED.files, "moving_average.py": ALL_ZERO})
     run = explorer.run(changed, START, "")
     assert rows(run)["once"] == [0, 0]
@@ -55,7 +55,7 @@ def moving_average(values, width):
 """
 
 
-def test_a_submission_is_imported_once_for_all_of_its_runs(explorer):
+def test_a_submission_is_imported_once_for_all_of_its_runs(explorer: Explorer) -> None:
     name = "moving_average.py"
     talks, ends = (
         replace(SOLVED, files={**SOLVED.files, name: SOLVED.files[name] + more})
@@ -69,20 +69,20 @@ def test_a_submission_is_imported_once_for_all_of_its_runs(explorer):
     assert explorer.run(talks, START, "")["printed"] != first["printed"]
 
 
-def test_what_is_not_written_is_the_courses_own(explorer):
+def test_what_is_not_written_is_the_courses_own(explorer: Explorer) -> None:
     run = explorer.run(STUBS, START, "")
     assert rows(run)["smooth"] == [1.5, 4] and run["stop"] is None
     assert run["whose"] == {"moving_average": "course", "smooth": "course"}
 
 
-def test_a_students_copy_has_none_so_it_stops(interpreter):
+def test_a_students_copy_has_none_so_it_stops(interpreter: Interpreter) -> None:
     partial = Explorer(replace(TINY, is_partial=True), SMOOTH, read_explore(SMOOTH), interpreter)
     run = partial.run(STUBS, START, "")
     assert (run["stop"]["function"], run["stop"]["not_written"]) == ("moving_average", True)
     assert not any(swap["id"].startswith("course.") for swap in partial.swaps)
 
 
-def test_a_known_mistake_can_be_swapped_in(explorer):
+def test_a_known_mistake_can_be_swapped_in(explorer: Explorer) -> None:
     run = explorer.run(SOLVED, ["1 2 6", 1, 1], "smooth_once")
     assert rows(run)["smooth"] == [1.5, 4]
     assert run["whose"] == {"moving_average": "yours", "smooth": "swapped"}
@@ -92,13 +92,13 @@ def test_a_known_mistake_can_be_swapped_in(explorer):
     assert swap["says"].startswith("You average once")
 
 
-def test_the_courses_own_can_be_swapped_in(explorer):
+def test_the_courses_own_can_be_swapped_in(explorer: Explorer) -> None:
     broken = replace(SOLVED, files={**SOLVED.files, "moving_average.py": ALL_ZERO})
     run = explorer.run(broken, START, "course.moving_average")
     assert rows(run)["once"] == [1.5, 4]
 
 
-def test_code_that_raises_ends_the_steps_with_the_kits_words(explorer):
+def test_code_that_raises_ends_the_steps_with_the_kits_words(explorer: Explorer) -> None:
     lines = (b"def moving_average(values, width):", b"print('\\u202ehere')", b"return values + no")
     raises = b"\n    ".join(lines)
     broken = replace(SOLVED, files={**SOLVED.files, "moving_average.py": raises})
@@ -109,14 +109,16 @@ def test_code_that_raises_ends_the_steps_with_the_kits_words(explorer):
     assert [part["name"] for part in run["parts"]] == ["values"]
 
 
-def test_a_swapped_function_that_raises_is_named_though_nothing_is_written(explorer):
+def test_a_swapped_function_that_raises_is_named_though_nothing_is_written(
+    explorer: Explorer,
+) -> None:
     run = explorer.run(STUBS, ["1", 1, 0], "course.moving_average")  # wider than the numbers
     assert run["stop"]["function"] == "moving_average"
     assert run["stop"]["message"].startswith("ValueError: width=2")
     assert not run["stop"]["not_written"]
 
 
-def test_what_json_cannot_hold_is_a_word(explorer):
+def test_what_json_cannot_hold_is_a_word(explorer: Explorer) -> None:
     run = explorer.run(SOLVED, START, "")
     assert rows(run)["odd"] == ["nan", "inf"]
     json.dumps(run, allow_nan=False)
@@ -136,7 +138,9 @@ def test_what_json_cannot_hold_is_a_word(explorer):
         (START, "course.open", "unknown swap 'course.open'"),
     ],
 )
-def test_other_settings_are_refused(explorer, settings, swap, said):
+def test_other_settings_are_refused(
+    explorer: Explorer, settings: list[Any], swap: str, said: str
+) -> None:
     with pytest.raises(KitError) as error:
         explorer.run(SOLVED, settings, swap)
     assert said in str(error.value)

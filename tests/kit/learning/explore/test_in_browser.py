@@ -199,7 +199,7 @@ def swapped(sentence: str) -> torch.Tensor:
 # --- live --------------------------------------------------------------------------------------
 
 
-def test_every_control_changes_the_numbers_to_those_of_the_learners_module(page):
+def test_every_control_changes_the_numbers_to_those_of_the_learners_module(page: Any) -> None:
     compare(page, SENTENCE, "causal", 2)
     type_in(page, "a bird is a bird")
     compare(page, "a bird is a bird", "causal", 2)
@@ -215,7 +215,7 @@ def test_every_control_changes_the_numbers_to_those_of_the_learners_module(page)
     compare(page, SENTENCE, "causal", 2)
 
 
-def test_the_slider_makes_the_softmax_saturate_and_its_gradient_vanish(page):
+def test_the_slider_makes_the_softmax_saturate_and_its_gradient_vanish(page: Any) -> None:
     def sizes() -> tuple[float, float]:
         numbers = torch.tensor(tables(page, "gradient")).abs().sum().item()
         return numbers, max(max(row) for row in tables(page, "weights")[1][1:])
@@ -229,7 +229,7 @@ def test_the_slider_makes_the_softmax_saturate_and_its_gradient_vanish(page):
     assert after < before / 4 and largest > 0.99
 
 
-def test_a_known_mistake_is_swapped_in_and_its_effect_is_marked(page):
+def test_a_known_mistake_is_swapped_in_and_its_effect_is_marked(page: Any) -> None:
     choose(page, "mask", "none")
     choose(page, "swap", "softmax over queries")
     weights = swapped(SENTENCE)
@@ -248,7 +248,7 @@ def test_a_known_mistake_is_swapped_in_and_its_effect_is_marked(page):
     compare(page, SENTENCE, "none", 2)
 
 
-def test_a_weight_shows_the_two_vectors_behind_it(page):
+def test_a_weight_shows_the_two_vectors_behind_it(page: Any) -> None:
     grid = one(page, "table[role=grid][aria-label^='weights, head 1']")
     cell = grid.find_element("css selector", "tbody tr:nth-child(3) td:nth-of-type(2)")
     webdriver.ActionChains(page).move_to_element(cell).perform()
@@ -267,7 +267,7 @@ def test_a_weight_shows_the_two_vectors_behind_it(page):
     picture(page, "explore-behind", grid)
 
 
-def test_the_keyboard_reaches_every_number(page):
+def test_the_keyboard_reaches_every_number(page: Any) -> None:
     grids = page.find_elements("css selector", "table[role=grid]")
     assert len(grids) == 8
     for grid in grids:
@@ -283,7 +283,7 @@ def test_the_keyboard_reaches_every_number(page):
     assert "scores: H head 0, Tq birds, Tk the" in one(page, "#behind").text
 
 
-def test_a_saved_file_is_picked_up_and_its_failure_told_kindly(page, folder):
+def test_a_saved_file_is_picked_up_and_its_failure_told_kindly(page: Any, folder: Path) -> None:
     file = folder / "concat_heads.py"
 
     def save(text: str) -> str:
@@ -306,7 +306,7 @@ def test_a_saved_file_is_picked_up_and_its_failure_told_kindly(page, folder):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_read_it(page, scheme):
+def test_everybody_can_read_it(page: Any, scheme: str) -> None:
     choose(page, "swap", "scores no scale")
     look(page, scheme, 1200)
     texts = page.find_elements("css selector", "h1, h2, p, label, caption, th, td, select, button")
@@ -322,7 +322,7 @@ def test_everybody_can_read_it(page, scheme):
     picture(page, f"explore-{scheme}-narrow", one(page, "#result"))
 
 
-def test_it_asks_nobody_else(page, address):
+def test_it_asks_nobody_else(page: Any, address: str) -> None:
     script = "return performance.getEntriesByType('resource').map(entry => entry.name)"
     home = address.partition("?")[0]
     assert set(page.execute_script(script)) <= {f"{home}compute"}
@@ -332,7 +332,7 @@ def test_it_asks_nobody_else(page, address):
 # --- the file ----------------------------------------------------------------------------------
 
 
-def test_the_file_does_the_same_without_a_server(chrome, file):
+def test_the_file_does_the_same_without_a_server(chrome: Any, file: Path) -> None:
     look(chrome, "light", 1200)
     opened(chrome, file.as_uri())
     settle(chrome)

@@ -20,7 +20,7 @@ def data(page: str) -> Any:
     return json.loads(text)
 
 
-def test_the_policy_allows_its_own_style_and_script_alone():
+def test_the_policy_allows_its_own_style_and_script_alone() -> None:
     page = live_page(ABOUT)
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
     assert policy.startswith("default-src 'none'; ")
@@ -31,12 +31,12 @@ def test_the_policy_allows_its_own_style_and_script_alone():
     assert not re.search(r"https?://|@import|url\(|eval|innerHTML", page)
 
 
-def test_no_text_ends_the_data():
+def test_no_text_ends_the_data() -> None:
     found = data(live_page(ABOUT))
     assert (found["source"], found["swaps"]) == (EVIL, SWAPS)
 
 
-def test_a_file_holds_every_combination_and_each_swap():
+def test_a_file_holds_every_combination_and_each_swap() -> None:
     def run(settings: list[Any], swap: str) -> dict[str, Any]:
         return {"parts": ["the same", f"{settings} {swap}"]}
 

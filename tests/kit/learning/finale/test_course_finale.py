@@ -44,7 +44,7 @@ def classes(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         sys.modules.pop(slug, None)
 
 
-def test_it_begins_to_learn(classes):
+def test_it_begins_to_learn(classes: dict[str, Any]) -> None:
     copying = classes["Copying"](1, "", "cpu")
     losses = copying.steps(60)
     assert abs(losses[0] - math.log(26)) < 0.6  # it knows nothing
@@ -52,7 +52,7 @@ def test_it_begins_to_learn(classes):
 
 
 @pytest.mark.parametrize("without", PROGRAMS["copying"].without)
-def test_every_part_can_be_left_out(classes, without):
+def test_every_part_can_be_left_out(classes: dict[str, Any], without: str) -> None:
     copying = classes["Copying"](1, without, "cpu")
     assert copying.steps(2) != classes["Copying"](1, "", "cpu").steps(2)
     heatmap = copying.heatmap()
@@ -61,12 +61,14 @@ def test_every_part_can_be_left_out(classes, without):
     assert hidden == (without != "mask")
 
 
-def test_the_same_seed_learns_the_same(classes):
+def test_the_same_seed_learns_the_same(classes: dict[str, Any]) -> None:
     one, other, third = (classes["Copying"](seed, "", "cpu").steps(2) for seed in (1, 1, 2))
     assert one == other != third
 
 
-def test_the_bigram_of_the_novel_is_a_bound_that_few_steps_do_not_reach(classes):
+def test_the_bigram_of_the_novel_is_a_bound_that_few_steps_do_not_reach(
+    classes: dict[str, Any],
+) -> None:
     novel = classes["Novel"](1, "", "cpu")
     assert novel.guides()["letter pairs"] == pytest.approx(2.416, abs=0.001)
     assert novel.steps(2)[-1] > 3
@@ -74,7 +76,7 @@ def test_the_bigram_of_the_novel_is_a_bound_that_few_steps_do_not_reach(classes)
     assert len(novel.sample()) == 3
 
 
-def test_without_the_scale_the_softmax_is_sharp_from_the_start(classes):
+def test_without_the_scale_the_softmax_is_sharp_from_the_start(classes: dict[str, Any]) -> None:
     soft, sharp = (classes["Copying"](1, without, "cpu").scores() for without in ("", "scaling"))
     assert soft[SHARPNESS] < 0.65 and sharp[SHARPNESS] > 0.75
 
@@ -92,7 +94,7 @@ def trained(room: Studio, program: Program, without: str) -> tuple[Run, str]:
 
 
 @pytest.mark.slow
-def test_a_head_learns_to_copy_and_each_missing_part_shows():
+def test_a_head_learns_to_copy_and_each_missing_part_shows() -> None:
     program = PROGRAMS["copying"]
     with studio(COURSE, "cpu") as room:
         runs = {part: trained(room, program, part) for part in ("", *program.without)}
@@ -110,7 +112,7 @@ def test_a_head_learns_to_copy_and_each_missing_part_shows():
 
 
 @pytest.mark.slow
-def test_the_novel_is_learnt_below_the_bigram_and_each_missing_part_shows():
+def test_the_novel_is_learnt_below_the_bigram_and_each_missing_part_shows() -> None:
     third = replace(PROGRAMS["novel"], steps=400)
     with studio(COURSE, "cpu") as room:
         right, _ = trained(room, third, "")

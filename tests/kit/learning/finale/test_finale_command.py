@@ -13,7 +13,7 @@ from grader.read.submission import read_submission
 from tests.kit.support.checkout import TINY
 from tests.kit.support.drawn import draw
 from tests.kit.support.files import write_files
-from tests.kit.support.tiny import solve
+from tests.kit.support.tiny import Say, solve
 
 PROGRAM = """
 import numpy as np
@@ -68,7 +68,7 @@ def write(program: str, text: str = "so \x1b[2J rough: ") -> None:
     write_files(Path("hints/finale"), {"smooth.py": program, "smooth.txt": text})
 
 
-def test_a_training_and_the_same_with_a_mistake(tiny, say):
+def test_a_training_and_the_same_with_a_mistake(tiny: Path, say: Say) -> None:
     code, shown, errors = say("finale", "rocks", "--without", "water", "--out", "there")
     assert (code, errors) == (0, "")
     assert "smooth has not passed yet" in shown  # nothing is graded in this folder
@@ -88,7 +88,7 @@ def test_a_training_and_the_same_with_a_mistake(tiny, say):
     assert names == {f"rocks-{kind}" for kind in kinds}
 
 
-def test_a_training_that_is_stopped_keeps_what_was_learnt(tiny):
+def test_a_training_that_is_stopped_keeps_what_was_learnt(tiny: Path) -> None:
     course = read_course(tiny / "course.toml")
     [program] = all_programs(course)
     moments: list[Moment] = []
@@ -102,7 +102,7 @@ def test_a_training_that_is_stopped_keeps_what_was_learnt(tiny):
     assert run.scores["roughness"] == pytest.approx(9 * 0.9**2)
 
 
-def test_code_that_is_not_written_yet(tiny, say):
+def test_code_that_is_not_written_yet(tiny: Path, say: Say) -> None:
     write(PROGRAM.replace("self.rough, self", "smooth(np.ones(3), 2)\n        self.rough, self"))
     code, shown, errors = say("finale", "--submission", str(TINY.root / "exercises"))
     assert (code, errors) == (1, "")
@@ -114,7 +114,7 @@ def test_code_that_is_not_written_yet(tiny, say):
     assert shown.count("To check it") == 1 and "has not passed yet" not in shown
 
 
-def test_it_says_which_parts_can_be_left_out(tiny):
+def test_it_says_which_parts_can_be_left_out(tiny: Path) -> None:
     [program] = all_programs(read_course(tiny / "course.toml"))
     run = Run(program, "", (1.0,), {}, {}, None, 1.0)
     shown = draw(result([run]), 40)
@@ -131,7 +131,7 @@ def test_it_says_which_parts_can_be_left_out(tiny):
         ('"rows": ["r"]', '"rows": []', "The heatmap cannot be drawn"),
     ],
 )
-def test_an_answer_that_makes_no_sense(tiny, say, old, new, told):
+def test_an_answer_that_makes_no_sense(tiny: Path, say: Say, old: str, new: str, told: str) -> None:
     assert old in PROGRAM
     write(PROGRAM.replace(old, new))
     code, shown, errors = say("finale")
@@ -139,7 +139,7 @@ def test_an_answer_that_makes_no_sense(tiny, say, old, new, told):
     assert told in shown
 
 
-def test_numbers_that_cannot_be_shown_are_left_out(tiny, say):
+def test_numbers_that_cannot_be_shown_are_left_out(tiny: Path, say: Say) -> None:
     numbers = '{"mean": float("nan"), "most": 10**307, "least": float("-inf"), "all": 1.5}'
     write(PROGRAM.replace('{"roughness"', f'{numbers} or {{"roughness"'))
     code, shown, errors = say("finale")
@@ -155,11 +155,11 @@ def test_numbers_that_cannot_be_shown_are_left_out(tiny, say):
         (["--without", "air"], "--without air: choose one of water"),
     ],
 )
-def test_a_name_that_there_is_not(tiny, say, words, told):
+def test_a_name_that_there_is_not(tiny: Path, say: Say, words: list[str], told: str) -> None:
     assert say("finale", *words) == (2, "", f"grade: {told}\n")
 
 
-def test_a_course_without_a_finale(tiny, say):
+def test_a_course_without_a_finale(tiny: Path, say: Say) -> None:
     shutil.rmtree("hints/finale")
     assert say("finale") == (2, "", "grade: this course has no finale\n")
 
@@ -174,7 +174,7 @@ def test_a_course_without_a_finale(tiny, say):
         (PROGRAM.replace('"title"', '"titel"'), "PROGRAMS['rocks']: 'title' must be str"),
     ],
 )
-def test_a_faulty_table_of_programs(tiny, say, program, told):
+def test_a_faulty_table_of_programs(tiny: Path, say: Say, program: str, told: str) -> None:
     write(program)
     code, _, errors = say("finale")
     assert code == 2

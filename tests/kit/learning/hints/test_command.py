@@ -11,7 +11,7 @@ from grader.command.main import main
 from grader.read.progress import memory_folder, read_progress, update_progress
 from grader.types.report import CheckResult, Diagnosis, Outcome, StageResult, Status
 from tests.kit.support.checkout import imported_by
-from tests.kit.support.tiny import Typed
+from tests.kit.support.tiny import Capture, Typed
 
 
 @pytest.fixture
@@ -36,7 +36,9 @@ def graded(folder: Path, slug: str, status: Status, *, named: bool = False) -> N
     update_progress(folder, lambda now: now.with_result(result, "digest", "today"))
 
 
-def test_after_the_last_hint_comes_the_repair_of_the_learners_own_code(ask, birds):
+def test_after_the_last_hint_comes_the_repair_of_the_learners_own_code(
+    ask: Typed, birds: Path
+) -> None:
     repair = "fold.py, line 3:\n    return sheet / 2"
     found = Diagnosis("place:", "", place="fold.py", repair=repair)
     check = CheckResult("fold.even", "Even", Outcome.FAILED, 0, 1, diagnosis=found)
@@ -63,7 +65,7 @@ def parts(shown: str) -> tuple[bool, bool]:
     return "Why step" in shown, "Do step" in shown
 
 
-def test_a_hint_asks_first_and_answers_the_next_time(asking, ask):
+def test_a_hint_asks_first_and_answers_the_next_time(asking: Path, ask: Typed) -> None:
     for number in range(1, 6):
         shown = ask("fold")
         assert f"hint {number} of 5\n\n  {number}. Step {number}\n" in shown
@@ -79,7 +81,7 @@ def test_a_hint_asks_first_and_answers_the_next_time(asking, ask):
     assert parts(ask("fold", "2")) == (True, True)
 
 
-def test_the_hint_about_the_mistake_asks_too(asking, ask):
+def test_the_hint_about_the_mistake_asks_too(asking: Path, ask: Typed) -> None:
     graded(asking, "fold", Status.FAILED, named=True)
     shown = ask()
     assert "hint 4 of 5" in shown and "The last run found: You fold at a third." in shown
@@ -90,14 +92,16 @@ def test_the_hint_about_the_mistake_asks_too(asking, ask):
     assert "hint 5 of 5" in ask()
 
 
-def test_a_hint_that_is_refused_leaves_the_answer_due(asking, ask, refused):
+def test_a_hint_that_is_refused_leaves_the_answer_due(
+    asking: Path, ask: Typed, refused: Typed
+) -> None:
     ask("fold")
     error = refused("hint", "fold", "4")
     assert "hint 4 comes after hint 2: `grade hint fold` shows it" in error
     assert "hint 1 of 5, the answer" in ask("fold")
 
 
-def test_an_earlier_one_and_the_last_one_again(ask):
+def test_an_earlier_one_and_the_last_one_again(ask: Typed) -> None:
     assert "hint 1 of 5" in ask("fold", "--again")
     ask("fold")
     ask("fold")
@@ -109,22 +113,22 @@ def test_an_earlier_one_and_the_last_one_again(ask):
 
 
 @pytest.mark.parametrize("words", [("fold", "wings"), ("1", "2")])
-def test_two_stages_or_two_numbers(birds, refused, words):
+def test_two_stages_or_two_numbers(birds: Path, refused: Typed, words: tuple[str, str]) -> None:
     error = refused("hint", *words)
     assert error == "grade: name one stage and one number, as in `grade hint fold 2`\n"
 
 
 @pytest.mark.parametrize("number", ["0", "6"])
-def test_a_hint_that_there_is_not(birds, refused, number):
+def test_a_hint_that_there_is_not(birds: Path, refused: Typed, number: str) -> None:
     assert f"fold has hints 1 to 5, and no hint {number}" in refused("hint", "fold", number)
 
 
-def test_an_unknown_stage(birds, refused):
+def test_an_unknown_stage(birds: Path, refused: Typed) -> None:
     assert refused("hint", "wing") == "grade: there is no stage 'wing'; did you mean 'wings'?\n"
     assert not memory_folder(birds).exists()
 
 
-def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds, ask):
+def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds: Path, ask: Typed) -> None:
     assert "Fold a sheet   hint 1" in ask("1")
     write(birds, "fold")
     assert "Fold a sheet   hint 2" in ask()
@@ -134,7 +138,9 @@ def test_the_stage_of_the_last_hint_is_kept_until_it_is_graded(birds, ask):
     assert "Two wings   hint 1" in ask()
 
 
-def test_all_of_them_at_once_when_the_stage_has_passed(birds, ask, refused):
+def test_all_of_them_at_once_when_the_stage_has_passed(
+    birds: Path, ask: Typed, refused: Typed
+) -> None:
     assert "--all works after you pass" in refused("hint", "fold", "--all")
     graded(birds, "fold", Status.PASSED)
     graded(birds, "fold", Status.FAILED)  # stays readable whatever comes later
@@ -144,7 +150,7 @@ def test_all_of_them_at_once_when_the_stage_has_passed(birds, ask, refused):
     assert "hint 3 of 5" in ask("fold", "3")
 
 
-def test_shown_whole_where_nothing_can_be_remembered(asking, capsys):
+def test_shown_whole_where_nothing_can_be_remembered(asking: Path, capsys: Capture) -> None:
     memory_folder(asking).write_text("a file stands in the way", encoding="utf-8")
     for words, number in (((), 1), ((), 1), (("fold", "3"), 3)):
         assert main(["hint", *words]) == 0
@@ -155,7 +161,9 @@ def test_shown_whole_where_nothing_can_be_remembered(asking, capsys):
         assert shown.err.count("\n") == 1
 
 
-def test_a_damaged_progress_file_is_reported_and_started_again(birds, capsys):
+def test_a_damaged_progress_file_is_reported_and_started_again(
+    birds: Path, capsys: Capture
+) -> None:
     memory_folder(birds).mkdir()
     (memory_folder(birds) / "progress.json").write_text("{", encoding="utf-8")
     assert main(["hint", "fold"]) == 0
@@ -168,14 +176,14 @@ def test_a_damaged_progress_file_is_reported_and_started_again(birds, capsys):
     assert shown.err == ""
 
 
-def test_a_fault_in_the_hints_is_the_course_s(birds, refused):
+def test_a_fault_in_the_hints_is_the_course_s(birds: Path, refused: Typed) -> None:
     (birds / "hints" / "fold.md").write_text("# Fold\n", encoding="utf-8")
     assert "hints/fold.md: has 0 hints: write at least 4" in refused("hint", "fold")
     assert not memory_folder(birds).exists()
 
 
 @pytest.mark.parametrize("words", [["hint", "fold"], ["list"], ["--help"], ["stubs", "--check"]])
-def test_imports_nothing_that_is_slow(birds, words):
+def test_imports_nothing_that_is_slow(birds: Path, words: list[str]) -> None:
     slow = {"torch", "pytest", "numpy", "subprocess", "asyncio", "zipfile"}
     slow |= {"rich.markdown", "rich.syntax", "rich.table", "pygments", "markdown_it"}
     others = {"grader.classes.command", "grader.learning.workspace.init_command"}

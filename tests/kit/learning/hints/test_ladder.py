@@ -1,6 +1,7 @@
 """hints/<slug>.md: the ladder and what follows it, and what may be wrong with the file."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ AFTER = "## Learnt\nHalves.\n\n## Why it is written this way\nSo.\n\n## Read nex
 GOOD = f"# Fold\n\n{RUNGS}{AFTER}"
 
 
-def test_reads_everything():
+def test_reads_everything() -> None:
     hints = parse_hints(GOOD, "fold.md")
     assert hints.title == "Fold"
     assert hints.rungs[1] == Rung("Question 2?", "Answer 2.")
@@ -25,19 +26,19 @@ def test_reads_everything():
     assert hints.learnt == "Halves."
 
 
-def test_the_sections_may_be_missing():
+def test_the_sections_may_be_missing() -> None:
     hints = parse_hints(f"# Fold\n{RUNGS}", "fold.md")
     assert (len(hints.rungs), hints.learnt, hints.sections) == (4, "", {})
 
 
-def test_a_line_divides_a_hint_into_a_question_and_its_answer():
+def test_a_line_divides_a_hint_into_a_question_and_its_answer() -> None:
     asks = "Try it.\n\n    a = 1\n\n---\n\n    b = 2\n\nSo.\n"
     hints = parse_hints(GOOD.replace("Answer 2.", asks), "fold.md")
     assert hints.rungs[1] == Rung("Question 2?", "Try it.\n\n    a = 1", "    b = 2\n\nSo.")
     assert hints.rungs[0].answer == hints.rungs[2].answer == ""
 
 
-def test_a_part_of_a_hint_has_its_heading():
+def test_a_part_of_a_hint_has_its_heading() -> None:
     divided, whole = Rung("How?", "Try it.", "So."), Rung("How?", "Try it: so.")
     shown = [divided.shown(part) for part in (Part.QUESTION, Part.ANSWER, Part.WHOLE)]
     assert shown == ["How?\n\nTry it.", "How?\n\nSo.", "How?\n\nTry it.\n\n**The answer**\n\nSo."]
@@ -45,16 +46,16 @@ def test_a_part_of_a_hint_has_its_heading():
 
 
 @pytest.mark.parametrize("text", ["```\na\n---\nb\n```", "    ---", "-- -", "| --- |"])
-def test_other_lines_divide_nothing(text):
+def test_other_lines_divide_nothing(text: str) -> None:
     assert parse_hints(GOOD.replace("Answer 2.", text), "fold.md").rungs[1].text == text
 
 
-def test_a_line_in_a_section_stays():
+def test_a_line_in_a_section_stays() -> None:
     learnt = parse_hints(GOOD.replace("Halves.", "Halves.\n---\nAll."), "fold.md").learnt
     assert learnt == "Halves.\n\n---\n\nAll."
 
 
-def test_code_is_kept_as_it_is():
+def test_code_is_kept_as_it_is() -> None:
     code = "    first = 1\n\n    ## 9. not a hint\n\n```python\n## 8. nor is this\n```"
     hints = parse_hints(f"# Fold\n{RUNGS}## 5. Nearly all of it\n\n{code}\n\n\n", "fold.md")
     assert hints.rungs[4] == Rung("Nearly all of it", code)
@@ -98,19 +99,19 @@ def test_code_is_kept_as_it_is():
         (GOOD.replace("Answer 3.", "```\nx"), "md:10: the code block that starts here has no end"),
     ],
 )
-def test_says_what_is_wrong(text, match):
+def test_says_what_is_wrong(text: str, match: str) -> None:
     with pytest.raises(CourseError, match=re.escape(match)) as caught:
         parse_hints(text, "fold.md")
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(CourseError, match=r"^hints/fold\.md: cannot be read: No such file"):
         read_hints(course_of(tmp_path, "fold").stages[0])
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_hints_of_this_course(slug):
+def test_the_hints_of_this_course(slug: str) -> None:
     stage = COURSE.stage(slug)
     hints = read_hints(stage)
     assert hints.title == stage.title

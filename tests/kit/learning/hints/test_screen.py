@@ -19,7 +19,7 @@ def drawn(stage: Stage, code: str, width: int, *, gave_up: bool = False) -> str:
 
 
 @pytest.mark.parametrize("stage", COURSE.stages, ids=[stage.slug for stage in COURSE.stages])
-def test_all_of_the_code_is_shown(stage):
+def test_all_of_the_code_is_shown(stage: Stage) -> None:
     code = read_solution(stage)
     heading, shown = drawn(stage, code, 60).strip("\n").split("\n", 1)
     assert heading == f"  {stage.title}   one solution"
@@ -31,7 +31,7 @@ def statements(code: str) -> list[str]:
     return [line for line in code.strip().splitlines() if not line.strip().startswith("#")]
 
 
-def test_a_long_comment_stays_one():
+def test_a_long_comment_stays_one() -> None:
     words = " ".join(f"word{n}" for n in range(20))
     text = drawn(COURSE.stages[0], f"if x:\n    # {words}\n    y = 1\n", 40)
     lines = [line for line in text.splitlines() if "word" in line]
@@ -40,6 +40,6 @@ def test_a_long_comment_stays_one():
     assert " ".join(line.strip(" #") for line in lines) == words
 
 
-def test_who_gave_up_is_told_that_it_is_remembered():
+def test_who_gave_up_is_told_that_it_is_remembered() -> None:
     assert "remembers" in drawn(COURSE.stages[0], "x = 1\n", 80, gave_up=True)
     assert "remembered" not in drawn(COURSE.stages[0], "x = 1\n", 80)

@@ -8,7 +8,7 @@ from grader.command.main import main
 from grader.read.progress import read_progress, update_progress
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
-from tests.kit.support.tiny import Typed
+from tests.kit.support.tiny import Say, Typed
 
 CODE = "return sheet // 2"
 
@@ -51,7 +51,9 @@ def shown(grade: Typed) -> Typed:
 
 
 @pytest.mark.parametrize("status", [None, *Status])
-def test_before_it_has_passed_it_is_closed(birds, closed, status):
+def test_before_it_has_passed_it_is_closed(
+    birds: Path, closed: Typed, status: Status | None
+) -> None:
     if status is not None:
         standing(birds, status=status, best=39.0)
     error = closed()
@@ -60,14 +62,14 @@ def test_before_it_has_passed_it_is_closed(birds, closed, status):
 
 
 @pytest.mark.parametrize("status", [None, Status.FAILED, Status.PASSED])
-def test_once_passed_it_is_open_for_good(birds, shown, status):
+def test_once_passed_it_is_open_for_good(birds: Path, shown: Typed, status: Status | None) -> None:
     standing(birds, status=status, passed="2026-01-01")
     assert "before passing" not in shown()
     shown("--give-up")
     assert not read_progress(birds).progress.stage("fold").gave_up
 
 
-def test_giving_up_is_remembered(birds, shown):
+def test_giving_up_is_remembered(birds: Path, shown: Typed) -> None:
     standing(birds, status=Status.FAILED, best=20.0, rungs=3)
     assert "before passing; `grade` remembers that" in " ".join(shown("--give-up").split())
     assert read_progress(birds).progress.stage("fold") == StageProgress(
@@ -77,13 +79,13 @@ def test_giving_up_is_remembered(birds, shown):
     assert main(["solution", "wings"]) == 2  # of the others nothing is opened
 
 
-def test_what_cannot_be_remembered_is_not_shown(birds, closed):
+def test_what_cannot_be_remembered_is_not_shown(birds: Path, closed: Typed) -> None:
     (birds / ".grade").write_text("in the way", encoding="utf-8")
     assert "so " in closed()
     closed("--give-up")
 
 
-def test_a_spoilt_memory_opens_nothing(birds, say):
+def test_a_spoilt_memory_opens_nothing(birds: Path, say: Say) -> None:
     (birds / ".grade").mkdir()
     (birds / ".grade" / "progress.json").write_text("{", encoding="utf-8")
     code, shown, error = say("solution", "fold")
@@ -92,7 +94,7 @@ def test_a_spoilt_memory_opens_nothing(birds, say):
     assert "when the stage passes" in error
 
 
-def test_a_fault_of_the_course_is_no_surrender(birds, closed):
+def test_a_fault_of_the_course_is_no_surrender(birds: Path, closed: Typed) -> None:
     (birds / "solutions" / "fold.py").write_text("x = 1\n", encoding="utf-8")
     assert "solutions/fold.py: has no '### BEGIN" in closed("--give-up")
     assert not (birds / ".grade").exists()

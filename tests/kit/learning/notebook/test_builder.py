@@ -29,14 +29,14 @@ def cell(data: dict[str, Any], name: str) -> str:
 
 
 @pytest.mark.parametrize("course", [COURSE, TINY], ids=["own", "tiny"])
-def test_it_is_a_notebook_of_format_4_5_for_the_python3_kernel(course):
+def test_it_is_a_notebook_of_format_4_5_for_the_python3_kernel(course: Course) -> None:
     nbformat = pytest.importorskip("nbformat")
     read = nbformat.reads(json.dumps(built(course)), as_version=4)
     nbformat.validate(read)
     assert read.metadata.kernelspec.name == "python3"
 
 
-def test_every_stage_has_its_text_questions_a_graded_cell_and_an_empty_one():
+def test_every_stage_has_its_text_questions_a_graded_cell_and_an_empty_one() -> None:
     data = built(COURSE)
     for stage in COURSE.stages:
         own = [c for c in data["cells"] if c["metadata"].get("grader") == {"stage": stage.slug}]
@@ -50,20 +50,20 @@ def test_every_stage_has_its_text_questions_a_graded_cell_and_an_empty_one():
     assert cell(data, "start") == "%load_ext grader"
 
 
-def test_an_exams_notebook_promises_no_hints():
+def test_an_exams_notebook_promises_no_hints() -> None:
     exam = replace(TINY, stages=tuple(replace(stage, is_exam=True) for stage in TINY.stages))
     for course, end in ((TINY, "."), (exam, ", unless this is an exam.")):
         assert f"hints to open when\n   you are stuck{end}" in cell(built(course), "title")
 
 
-def test_the_code_has_neither_the_text_again_nor_imports_from_other_stages():
+def test_the_code_has_neither_the_text_again_nor_imports_from_other_stages() -> None:
     code = cell(built(COURSE), "multi_head_attention-code")
     assert "Your five stages become" not in code
     assert "from concat_heads" not in code and "from torch import nn" in code
     assert "raise NotImplementedError" in code
 
 
-def test_docstrings_are_text_above_the_cell_and_one_line_in_it():
+def test_docstrings_are_text_above_the_cell_and_one_line_in_it() -> None:
     data = built(COURSE)
     code, text = (cell(data, f"multi_head_attention-{part}") for part in ("code", "text"))
     assert code.count('"""') == 6 and ">>>" not in code
@@ -72,7 +72,7 @@ def test_docstrings_are_text_above_the_cell_and_one_line_in_it():
     assert "- `ValueError`: " in text and "Raises:\n" in text
 
 
-def test_a_docstring_that_the_text_does_not_tell_stays():
+def test_a_docstring_that_the_text_does_not_tell_stays() -> None:
     stub = 'def smooth():\n    """Smooth.\n\n    As told.\n    """\n'
     own = stub.replace("As told", "As I understand it")
     raw = stub.replace("Smooth.", 'Smooth "it".')
@@ -81,12 +81,12 @@ def test_a_docstring_that_the_text_does_not_tell_stays():
     assert cell_code(raw, TINY, raw) == raw.rstrip()
 
 
-def test_a_formula_is_typeset():
+def test_a_formula_is_typeset() -> None:
     assert "$$\nS = \\frac{Q K^\\top}{\\sqrt{d_k}}\n$$" in cell(built(COURSE), "scaled_scores-text")
     assert "$$" not in cell(built(TINY), "smooth-text")
 
 
-def test_every_text_ends_with_its_figure():
+def test_every_text_ends_with_its_figure() -> None:
     for found in built(COURSE)["cells"]:
         if found["id"].endswith("-text") and found["id"] not in ("total-text", "finale-text"):
             assert "".join(found["source"]).endswith("](attachment:figure.png)")
@@ -95,7 +95,7 @@ def test_every_text_ends_with_its_figure():
     assert not any("attachments" in found for found in built(TINY)["cells"])
 
 
-def test_a_question_shows_its_answer_only_when_it_is_opened():
+def test_a_question_shows_its_answer_only_when_it_is_opened() -> None:
     text = cell(built(COURSE), "masking-predict")
     question, _, rest = text.partition(f"<details>{SUMMARY}The answer</summary>")
     assert "How many pairs are left?" in question and "15" not in question
@@ -104,14 +104,14 @@ def test_a_question_shows_its_answer_only_when_it_is_opened():
     assert "- a) token 0 alone" in text
 
 
-def test_a_stage_without_a_docstring_or_questions_is_no_trouble():
+def test_a_stage_without_a_docstring_or_questions_is_no_trouble() -> None:
     stubs = {stage.slug: "def f():\n    pass\n" for stage in TINY.stages}
     data = notebook(TINY, stubs, {}, {})
     assert cell(data, "smooth-text").startswith("## Average again")
     assert cell(data, "smooth-code") == "%%grade smooth\ndef f():\n    pass"
 
 
-def test_answers_stand_in_the_place_of_stubs():
+def test_answers_stand_in_the_place_of_stubs() -> None:
     data = built(
         TINY, {"smooth": '"""My own."""\nfrom moving_average import moving_average\nx=1\n'}
     )
@@ -133,18 +133,18 @@ def test_answers_stand_in_the_place_of_stubs():
         ("def f():\n    from smooth import smooth\n", "def f():\n    from smooth import smooth"),
     ],
 )
-def test_the_code_of_a_file(source, code):
+def test_the_code_of_a_file(source: str, code: str) -> None:
     assert cell_code(source, TINY) == code
 
 
-def test_nothing_in_an_authors_text_is_a_tag_but_code_is_left_alone():
+def test_nothing_in_an_authors_text_is_a_tag_but_code_is_left_alone() -> None:
     stub = '"""Title.\n\nA <b> and 1 < 2.\n\n    x <b> y\n"""\n'
     data = notebook(TINY, {stage.slug: stub for stage in TINY.stages}, {}, {})
     text = cell(data, "smooth-text")
     assert "A &lt;b> and 1 < 2." in text and "    x <b> y" in text
 
 
-def test_ids_are_unique_and_short_enough():
+def test_ids_are_unique_and_short_enough() -> None:
     long = replace(TINY.stages[0], slug="s" * 80)
     course = replace(TINY, stages=(long, *TINY.stages[1:]))
     data = notebook(course, {stage.slug: "" for stage in course.stages}, {}, {})
@@ -152,7 +152,7 @@ def test_ids_are_unique_and_short_enough():
     assert len(set(names)) == len(names) and max(map(len, names)) <= 64
 
 
-def test_a_course_with_a_finale_ends_with_it():
+def test_a_course_with_a_finale_ends_with_it() -> None:
     stubs = {stage.slug: read_stub(stage) for stage in TINY.stages}
     more = notebook(TINY, stubs, {}, {}, has_finale=True)
     assert more["cells"][:-2] == notebook(TINY, stubs, {}, {})["cells"]

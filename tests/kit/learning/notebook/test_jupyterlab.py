@@ -124,7 +124,7 @@ def open_notebook(browser: Any, address: str) -> None:
     browser.switch_to.active_element.send_keys(webdriver.Keys.ESCAPE)
 
 
-def test_a_learner_sees_verdicts_and_opens_a_hint(browser, lab):
+def test_a_learner_sees_verdicts_and_opens_a_hint(browser: Any, lab: str) -> None:
     open_notebook(browser, lab)
     picture(browser, "opened", cells(browser)[0])
 
@@ -153,7 +153,9 @@ def test_a_learner_sees_verdicts_and_opens_a_hint(browser, lab):
     can_be_read(browser, "passed", passed, example)
 
 
-def test_the_finale_trains_the_notebooks_own_module_and_shows_its_pictures(browser, tmp_path):
+def test_the_finale_trains_the_notebooks_own_module_and_shows_its_pictures(
+    browser: Any, tmp_path: Path
+) -> None:
     stubs = {stage.slug: read_stub(stage) for stage in COURSE.stages}
     answers = {stage.slug: read_solution(stage) for stage in COURSE.stages}
     whole = notebook(COURSE, stubs, {}, {}, answers, has_finale=True)

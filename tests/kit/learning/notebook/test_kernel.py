@@ -190,7 +190,9 @@ def elsewhere() -> dict[str, tuple[Points, Points]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
-def test_the_points_are_those_of_the_files_and_of_the_saved_notebook(warm, elsewhere, name):
+def test_the_points_are_those_of_the_files_and_of_the_saved_notebook(
+    warm: Kernel, elsewhere: dict[str, tuple[Points, Points]], name: str
+) -> None:
     files, saved = elsewhere[name]
     assert saved == files
     by_stage = []
@@ -203,7 +205,7 @@ def test_the_points_are_those_of_the_files_and_of_the_saved_notebook(warm, elsew
 
 
 @pytest.mark.slow
-def test_a_saved_notebook_of_all_solutions_gets_all_points():
+def test_a_saved_notebook_of_all_solutions_gets_all_points() -> None:
     stubs = {stage.slug: read_stub(stage) for stage in COURSE.stages}
     answers = {Path(file).stem: source for file, source in SOLUTIONS.items()}
     cells = parse_cells(json.dumps(notebook(COURSE, stubs, {}, {}, answers)).encode(), "saved")
@@ -214,7 +216,7 @@ def test_a_saved_notebook_of_all_solutions_gets_all_points():
 
 
 @pytest.mark.slow
-def test_tests_of_a_cell_that_was_graded_anew_no_longer_count(warm):
+def test_tests_of_a_cell_that_was_graded_anew_no_longer_count(warm: Kernel) -> None:
     stage = next(stage for stage in COURSE.stages if stage.fixture)
     wrong = f"\n\ndef test_of_an_older_version({stage.fixture}):\n    assert False\n"
     full = [(stage.slug, "passed", stage.points, None)]
@@ -230,7 +232,7 @@ def test_tests_of_a_cell_that_was_graded_anew_no_longer_count(warm):
 # --- what is shown and what is run -------------------------------------------------------------
 
 
-def test_the_verdict_comes_before_the_cell_runs_and_its_names_are_there(warm):
+def test_the_verdict_comes_before_the_cell_runs_and_its_names_are_there(warm: Kernel) -> None:
     cell = warm.run(f'{RIGHT["split_heads"]}\nprint("ran here")\n6 * 7')
     assert [output.output_type for output in cell.outputs] == [
         *("display_data", "stream", "execute_result")
@@ -241,19 +243,19 @@ def test_the_verdict_comes_before_the_cell_runs_and_its_names_are_there(warm):
     assert warm.prints(import_torch).strip() == "(1, 2, 2, 2)"
 
 
-def test_a_failure_shows_its_diagnosis_and_the_hint_for_it(warm):
+def test_a_failure_shows_its_diagnosis_and_the_hint_for_it(warm: Kernel) -> None:
     body = "return x.view(len(x), num_heads, x.shape[1], x.shape[2] // num_heads)"
     html = warm.html(f"%%grade split_heads\ndef split_heads(x, num_heads):\n    {body}")
     assert "<strong>Likely:</strong>" in html and "for this failure (" in html
     assert "more checks fail for the same reason (-" in html
 
 
-def test_the_weights_of_an_answer_that_passes_are_shown_as_a_table(warm):
+def test_the_weights_of_an_answer_that_passes_are_shown_as_a_table(warm: Kernel) -> None:
     html = warm.html(RIGHT["softmax"])
     assert "Your code on an example" in html and "<table" in html
 
 
-def test_an_exception_in_the_cell_is_shown_as_usual_and_the_verdict_comes(warm):
+def test_an_exception_in_the_cell_is_shown_as_usual_and_the_verdict_comes(warm: Kernel) -> None:
     cell = warm.run(f"{RIGHT['split_heads']}\n1 / 0")
     assert "passed, 12 / 12 points" in cell.outputs[0].data["text/html"]
     said = json.dumps(cell.outputs[1:])
@@ -264,13 +266,13 @@ def test_an_exception_in_the_cell_is_shown_as_usual_and_the_verdict_comes(warm):
 
 
 @pytest.mark.parametrize("above", ["", "\n", "%%time\n", "\n%%time\n"])
-def test_a_line_is_counted_from_the_top_of_its_cell(warm_tiny, above):
+def test_a_line_is_counted_from_the_top_of_its_cell(warm_tiny: Kernel, above: str) -> None:
     lines = "def moving_average(values, width):\n    return values[99]"
     html = warm_tiny.html(f"{above}%%grade moving_average\n{lines}")
     assert f"this cell, line {3 + above.count(chr(10))}, in moving_average" in html
 
 
-def test_the_magics_show_the_notebooks_own_code(warm):
+def test_the_magics_show_the_notebooks_own_code(warm: Kernel) -> None:
     body = "return x.view(len(x), num_heads, x.shape[1], x.shape[2] // num_heads)"
     warm.run(f"def split_heads(x, num_heads):\n    {body}")
     assert "The first wrong step: heads." in warm.html("%trace split_heads")
@@ -281,7 +283,7 @@ def test_the_magics_show_the_notebooks_own_code(warm):
     assert "did you mean" in warm.html("%trace split_head")
 
 
-def test_the_magics_name_a_cell_by_its_number(warm):
+def test_the_magics_name_a_cell_by_its_number(warm: Kernel) -> None:
     for stage in COURSE.stages[:6]:
         warm.run(RIGHT[stage.slug])
     number = warm.run("def split_heads(x, num_heads):\n    raise ValueError('no')").execution_count
@@ -313,7 +315,7 @@ sys.stdout = Out(sys.stdout)
 
 
 @pytest.mark.slow
-def test_an_interrupted_finale_shows_what_was_learnt_so_far(tmp_path):
+def test_an_interrupted_finale_shows_what_was_learnt_so_far(tmp_path: Path) -> None:
     """With `!grade finale` the kernel would end the process before it can say anything."""
     course = copy_tiny(tmp_path / "course").root
     (course / "hints" / "finale").mkdir()
@@ -341,13 +343,13 @@ def test_an_interrupted_finale_shows_what_was_learnt_so_far(tmp_path):
     }
 
 
-def test_a_cell_that_would_end_the_kernel_is_graded_and_not_run(warm_tiny):
+def test_a_cell_that_would_end_the_kernel_is_graded_and_not_run(warm_tiny: Kernel) -> None:
     """So is one that never ends: test_serve.py."""
     html = warm_tiny.html("%%grade smooth\nimport os\nos._exit(0)")
     assert "graded but not run here" in html and "passed" in warm_tiny.html(AVERAGE)
 
 
-def test_a_stage_that_is_not_named_or_not_there_is_one_line(warm):
+def test_a_stage_that_is_not_named_or_not_there_is_one_line(warm: Kernel) -> None:
     html = warm.html("%%grade split_head\nx = 1")
     assert "did you mean &#x27;split_heads&#x27;? (The cell was not run.)" in html
     assert "The cell was not run. Name its stage" in warm.html("%%grade\nx = 1")
@@ -355,33 +357,33 @@ def test_a_stage_that_is_not_named_or_not_there_is_one_line(warm):
     assert "did you mean" in html and "was not run" not in html
 
 
-def test_a_function_stands_for_the_stage_of_its_name(warm):
+def test_a_function_stands_for_the_stage_of_its_name(warm: Kernel) -> None:
     warm.run(RIGHT["split_heads"])
     assert "passed, 12 / 12" in warm.html("grade_here(split_heads)")
     assert "there is no stage" in warm.html("grade_here(3.5)")
 
 
-def test_an_older_definition_does_not_answer_for_a_cell_that_is_broken(warm):
+def test_an_older_definition_does_not_answer_for_a_cell_that_is_broken(warm: Kernel) -> None:
     assert "passed, 12 / 12" in warm.html(RIGHT["split_heads"])
     broken = warm.run("%%grade split_heads\ndef split_heads(x, num_heads)\n    return x")
     assert "failed, 0 / 12" in broken.outputs[0].data["text/html"]
     assert "failed, 0 / 12" in warm.html("%%grade split_heads\ndef split_head(x): return x")
 
 
-def test_a_definition_in_a_later_cell_replaces_the_graded_one(warm_tiny):
+def test_a_definition_in_a_later_cell_replaces_the_graded_one(warm_tiny: Kernel) -> None:
     assert "passed, 6 / 6" in warm_tiny.html(AVERAGE)
     warm_tiny.run("def moving_average(values, width): return 'wrong'")
     assert "failed, 0 / 6" in warm_tiny.html("grade_here('moving_average')")
 
 
-def test_a_graded_cell_with_await_says_why_it_does_not_run(warm_tiny):
+def test_a_graded_cell_with_await_says_why_it_does_not_run(warm_tiny: Kernel) -> None:
     cell = warm_tiny.run(f"{AVERAGE}\nimport asyncio\nawait asyncio.sleep(0)\nlate = 5")
     verdict, advice = (output.data["text/plain"] for output in cell.outputs)
     assert "passed" in verdict and "move the `await`" in advice
     assert "late" not in warm_tiny.prints("print([*globals()])")
 
 
-def test_what_a_stranger_prints_is_no_markup(warm):
+def test_what_a_stranger_prints_is_no_markup(warm: Kernel) -> None:
     evil = 'print("<img src=x onerror=alert(1)>")\nraise ValueError("<script>alert(1)</script>")'
     html = warm.html(
         f"%%grade concat_heads\ndef concat_heads(x):\n    {evil.replace(chr(10), '; ')}"
@@ -409,7 +411,7 @@ print(json.dumps({
 """
 
 
-def test_the_kernel_imports_no_check_no_solution_no_engine_and_no_torch(tmp_path):
+def test_the_kernel_imports_no_check_no_solution_no_engine_and_no_torch(tmp_path: Path) -> None:
     stub = cell_of("split_heads", STUBS["split_heads.py"]).replace("import torch\n", "")
     stub = stub.replace("x: torch.Tensor", "x").replace(" -> torch.Tensor", "")
     with kernel(tmp_path) as there:
@@ -425,7 +427,7 @@ def test_the_kernel_imports_no_check_no_solution_no_engine_and_no_torch(tmp_path
     }
 
 
-def test_importing_the_package_imports_nothing_else_of_it():
+def test_importing_the_package_imports_nothing_else_of_it() -> None:
     code = "import sys, grader; print([name for name in sys.modules if 'grader' in name])"
     assert run_python("-c", code).stdout == "['grader']\n"
 
@@ -433,7 +435,7 @@ def test_importing_the_package_imports_nothing_else_of_it():
 # --- interrupts and ends -----------------------------------------------------------------------
 
 
-def test_an_interrupt_ends_a_verdict_calmly_and_the_next_one_works(warm_tiny):
+def test_an_interrupt_ends_a_verdict_calmly_and_the_next_one_works(warm_tiny: Kernel) -> None:
     assert "passed, 6 / 6" in warm_tiny.html(AVERAGE)
     pid = warm_tiny.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)")
     warm_tiny.interrupt_next(1)
@@ -447,7 +449,7 @@ def test_an_interrupt_ends_a_verdict_calmly_and_the_next_one_works(warm_tiny):
     assert warm_tiny.prints(f"print({PROCESS}.pid)") == pid
 
 
-def test_an_interrupt_before_anything_is_shown_is_as_calm(warm_tiny):
+def test_an_interrupt_before_anything_is_shown_is_as_calm(warm_tiny: Kernel) -> None:
     warm_tiny.run(
         "import grader.notebook as n\nshow = n._display\ndef stop(*args, **options):\n"
         "    n._display = show\n    raise KeyboardInterrupt\nn._display = stop"
@@ -457,7 +459,9 @@ def test_an_interrupt_before_anything_is_shown_is_as_calm(warm_tiny):
 
 
 @pytest.mark.slow
-def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(warm_tiny):
+def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
+    warm_tiny: Kernel,
+) -> None:
     there = warm_tiny
     there.html(AVERAGE)
     there.run("import grader.notebook as n")
@@ -476,7 +480,7 @@ def test_when_the_helper_dies_one_line_says_so_and_the_next_call_starts_another(
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux")
-def test_a_killed_kernel_takes_its_helper_with_it(tmp_path):
+def test_a_killed_kernel_takes_its_helper_with_it(tmp_path: Path) -> None:
     with kernel(copy_tiny(tmp_path / "course").root) as there:
         there.run("%load_ext grader")
         there.html(AVERAGE)
@@ -486,7 +490,7 @@ def test_a_killed_kernel_takes_its_helper_with_it(tmp_path):
         assert until(lambda: not alive([pid]))
 
 
-def test_a_course_that_is_wrong_is_one_line(tmp_path):
+def test_a_course_that_is_wrong_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "course.toml").write_text("schema = 1\n", encoding="utf-8")
     with kernel(tmp_path) as there:
         there.run("%load_ext grader")
@@ -496,7 +500,7 @@ def test_a_course_that_is_wrong_is_one_line(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a current folder stays there")
-def test_a_folder_that_was_removed_is_one_line(tmp_path):
+def test_a_folder_that_was_removed_is_one_line(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
     with kernel(folder) as there:
@@ -509,12 +513,12 @@ def test_a_folder_that_was_removed_is_one_line(tmp_path):
         assert there.prints("print('grade_here' in globals())").strip() == "True"
 
 
-def test_the_grader_outlives_a_reset(warm_tiny):
+def test_the_grader_outlives_a_reset(warm_tiny: Kernel) -> None:
     assert warm_tiny.run("%reset -f").outputs == []
     assert warm_tiny.prints("print('grade_here' in globals())").strip() == "True"
 
 
-def test_unloading_ends_the_helper_and_takes_the_names_away(warm_tiny):
+def test_unloading_ends_the_helper_and_takes_the_names_away(warm_tiny: Kernel) -> None:
     pid = int(warm_tiny.prints(f"import grader.notebook as n\nprint({PROCESS}.pid)"))
     assert warm_tiny.run("%unload_ext grader").outputs == []
     assert until(lambda: not alive([pid]))

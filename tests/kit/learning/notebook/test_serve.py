@@ -77,7 +77,7 @@ def serving(elsewhere: Path) -> Iterator[Serving]:
     assert serving.end() == 0
 
 
-def test_it_answers_with_data_html_and_text(serving):
+def test_it_answers_with_data_html_and_text(serving: Serving) -> None:
     answer = serving.grade(1, AVERAGE, stages=["moving_average"], graded=1)
     (stage,) = answer["report"]["stages"]
     assert (stage["slug"], stage["status"], stage["score"]) == ("moving_average", "passed", 6)
@@ -85,13 +85,15 @@ def test_it_answers_with_data_html_and_text(serving):
     assert "passed, 6 / 6 points" in answer["html"] and "passed" in answer["text"]
 
 
-def test_without_stages_all_that_is_defined_is_graded(serving):
+def test_without_stages_all_that_is_defined_is_graded(serving: Serving) -> None:
     answer = serving.grade(1, AVERAGE, "def roughness(values):\n    return 0", stages=[])
     slugs = [stage["slug"] for stage in answer["report"]["stages"]]
     assert slugs == ["moving_average", "roughness"]
 
 
-def test_the_example_and_a_failing_check_are_shown_for_what_the_cells_define(serving):
+def test_the_example_and_a_failing_check_are_shown_for_what_the_cells_define(
+    serving: Serving,
+) -> None:
     cells = AVERAGE, "def smooth(values, width, times=1):\n    return values[2:] * 0.0"
     trace = serving.show("trace", "smooth", *cells)
     assert "The first wrong step: twice." in trace["text"]
@@ -104,7 +106,9 @@ def test_the_example_and_a_failing_check_are_shown_for_what_the_cells_define(ser
     assert "no stage" in serving.show("heatmap", "smoth", *cells)["error"]
 
 
-def test_what_cannot_be_graded_is_one_line_and_the_next_request_is_answered(serving):
+def test_what_cannot_be_graded_is_one_line_and_the_next_request_is_answered(
+    serving: Serving,
+) -> None:
     wrong = serving.grade(1, AVERAGE, stages=["moving_averag"])
     assert "did you mean 'moving_average'?" in wrong["error"]
     nothing = serving.grade(2, "x = 1", stages=[])
@@ -112,7 +116,7 @@ def test_what_cannot_be_graded_is_one_line_and_the_next_request_is_answered(serv
     assert "report" in serving.grade(3, AVERAGE, stages=["moving_average"])
 
 
-def test_after_a_restart_the_cells_to_run_first_are_named(serving):
+def test_after_a_restart_the_cells_to_run_first_are_named(serving: Serving) -> None:
     advice = "moving_average has not run in this kernel: run its cell first"
     answer = serving.grade(1, SMOOTH, stages=["smooth"], graded=1)
     assert answer["report"]["stages"][0]["caused_by"] == "moving_average"
@@ -121,7 +125,9 @@ def test_after_a_restart_the_cells_to_run_first_are_named(serving):
     assert advice not in serving.grade(2, wrong, SMOOTH, stages=["smooth"])["html"]
 
 
-def test_so_they_are_if_only_visible_checks_run(elsewhere, tmp_path_factory):
+def test_so_they_are_if_only_visible_checks_run(
+    elsewhere: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     copy = tmp_path_factory.mktemp("partial") / "course"
     partial = copy_tiny(copy, {"schema = 1": "schema = 1\npartial = true"}).root
     serving = Serving(partial, elsewhere)
@@ -131,7 +137,7 @@ def test_so_they_are_if_only_visible_checks_run(elsewhere, tmp_path_factory):
     assert serving.end() == 0
 
 
-def test_of_two_cells_with_the_same_name_the_one_that_counts_is_named(serving):
+def test_of_two_cells_with_the_same_name_the_one_that_counts_is_named(serving: Serving) -> None:
     trial = "def moving_average(values, width):\n    return values * 0"
     ran = [[1, AVERAGE, "a", 0.0], [2, trial, "b", 0.0], [3, SMOOTH, "c", 0.0]]
     again = [*ran, [4, AVERAGE, "a", 0.0]]  # passes, and the trial still counts below it
@@ -147,7 +153,7 @@ def test_of_two_cells_with_the_same_name_the_one_that_counts_is_named(serving):
         assert (told in answer["html"]) is is_told, answer["text"]
 
 
-def test_a_stage_whose_own_cell_has_not_run_is_not_failed(serving):
+def test_a_stage_whose_own_cell_has_not_run_is_not_failed(serving: Serving) -> None:
     answer = serving.grade(1, "grade_here('smooth')", stages=["smooth"])
     assert answer["error"] == "smooth has not run in this kernel: run its cell first"
     for older in ([], ["from no_such_module import *"] * 30):
@@ -157,7 +163,7 @@ def test_a_stage_whose_own_cell_has_not_run_is_not_failed(serving):
     assert shown["error"] == "smooth has not run in this kernel: run its cell first"
 
 
-def test_a_cell_is_called_by_its_number_and_the_graded_one_this_cell(serving):
+def test_a_cell_is_called_by_its_number_and_the_graded_one_this_cell(serving: Serving) -> None:
     helper = "def middle(values):\n    return values[len(values)]"
     needy = "%%grade roughness\ndef roughness(values):\n    return middle(values)"
     serving.send(id=1, stages=["roughness"], cells=[[7, helper], [9, needy]], graded=9)
@@ -171,7 +177,9 @@ def test_a_cell_is_called_by_its_number_and_the_graded_one_this_cell(serving):
 @pytest.mark.parametrize(
     "source", ["import time\nwhile True: time.sleep(1)", "import os\nos._exit(0)"]
 )
-def test_a_cell_that_does_not_get_to_its_end_is_not_to_be_run(elsewhere, tmp_path_factory, source):
+def test_a_cell_that_does_not_get_to_its_end_is_not_to_be_run(
+    elsewhere: Path, tmp_path_factory: pytest.TempPathFactory, source: str
+) -> None:
     serving = Serving(with_imports_of(2, tmp_path_factory.mktemp("quick")), elsewhere)
     serving.receive()
     answer = serving.grade(1, f"%%grade roughness\n{source}", stages=["roughness"], graded=1)
@@ -181,7 +189,7 @@ def test_a_cell_that_does_not_get_to_its_end_is_not_to_be_run(elsewhere, tmp_pat
     assert " ".join(answer["text"].split()).count("or ends its process") == 1
 
 
-def test_a_function_that_loops_and_a_cell_that_raises_may_run(serving):
+def test_a_function_that_loops_and_a_cell_that_raises_may_run(serving: Serving) -> None:
     loops = "%%grade roughness\ndef roughness(values):\n    while True: __import__('time').sleep(1)"
     assert serving.grade(1, loops, stages=["roughness"], graded=1)["runs"] is True
     raises = "%%grade roughness\n1 / 0"
@@ -191,8 +199,8 @@ def test_a_function_that_loops_and_a_cell_that_raises_may_run(serving):
 
 
 def test_a_cancelled_request_is_answered_soon_the_next_one_as_usual_and_none_holds_up_the_end(
-    elsewhere, tmp_path_factory
-):
+    elsewhere: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     serving = Serving(with_imports_of(90, tmp_path_factory.mktemp("patient")), elsewhere)
     serving.receive()
     slow = "%%grade roughness\nimport time\ntime.sleep(60)"
@@ -213,13 +221,15 @@ def test_a_cancelled_request_is_answered_soon_the_next_one_as_usual_and_none_hol
     assert time.monotonic() - start < 30  # of the 60
 
 
-def test_a_course_that_is_not_there_is_one_line(tmp_path):
+def test_a_course_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     serving = Serving(tmp_path, tmp_path)
     assert "is not a course" in serving.receive()["fatal"]
     assert serving.end() == 2
 
 
-def test_in_a_workspace_results_are_remembered_and_only_a_change_is_an_attempt(tmp_path):
+def test_in_a_workspace_results_are_remembered_and_only_a_change_is_an_attempt(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "notes").mkdir()
     mark_workspace(tmp_path, TINY)
     serving = Serving(TINY.root, tmp_path / "notes")
@@ -234,7 +244,7 @@ def test_in_a_workspace_results_are_remembered_and_only_a_change_is_an_attempt(t
     assert progress.stage("roughness").attempts == 2
 
 
-def test_elsewhere_nothing_is_remembered(elsewhere):
+def test_elsewhere_nothing_is_remembered(elsewhere: Path) -> None:
     own = own_course().root
     before = read_progress(own).progress
     serving = Serving(TINY.root, elsewhere)
@@ -245,7 +255,7 @@ def test_elsewhere_nothing_is_remembered(elsewhere):
     assert not (TINY.root / ".grade").exists() and not (elsewhere / ".grade").exists()
 
 
-def test_what_cannot_be_remembered_is_told_beside_the_verdict(tmp_path):
+def test_what_cannot_be_remembered_is_told_beside_the_verdict(tmp_path: Path) -> None:
     mark_workspace(tmp_path, TINY)
     (tmp_path / ".grade" / "progress.json").write_text("{broken", encoding="utf-8")
     serving = Serving(TINY.root, tmp_path)

@@ -23,7 +23,7 @@ def lines_of(shown: Curves, **how: Any) -> list[str]:
     return draw(trace_screen(Trace("growth", "Growth", (shown,))), **how).splitlines()
 
 
-def test_every_point_lies_where_its_logarithm_is():
+def test_every_point_lies_where_its_logarithm_is() -> None:
     lines = lines_of(CURVES)
     plot = [line.partition("│")[2] for line in lines if "│" in line]
     assert len(plot) == 16
@@ -46,7 +46,7 @@ def test_every_point_lies_where_its_logarithm_is():
     assert lines[-2] == "  ● square   ▲ flat   ◎ both   across: days"
 
 
-def test_in_ascii_and_where_it_is_narrow():
+def test_in_ascii_and_where_it_is_narrow() -> None:
     lines = lines_of(CURVES, width=30, encoding="ascii")
     assert max(map(len, lines)) <= 30
     assert "  o square   x flat   @ both" in lines
@@ -54,18 +54,18 @@ def test_in_ascii_and_where_it_is_narrow():
     assert narrow == ["  ● square   ▲ flat   ◎ both", "  across: days"]
 
 
-def test_names_of_guides_never_lie_on_each_other():
+def test_names_of_guides_never_lie_on_each_other() -> None:
     same = dict.fromkeys(("one", "two", "three"), (1.0, 10.0, 100.0))
     lines = lines_of(Curves("G", CURVES.x, CURVES.curves, "n", "b", same))
     assert sum(line.endswith((" one", " two", " three")) for line in lines) == 3
 
 
-def test_one_place_and_one_number_are_drawn_too():
+def test_one_place_and_one_number_are_drawn_too() -> None:
     one = Curves("G", (5.0,), {"one": (3.0,)}, "n", "b", {"guide": (3.0,)})
     assert any("●" in line for line in lines_of(one))
 
 
-def test_plain_it_is_read_out():
+def test_plain_it_is_read_out() -> None:
     lines = lines_of(CURVES, kind=PlainConsole)
     assert "  square, days 100: 10k bytes" in lines
     assert "  n, days 10: 10 bytes" in lines
@@ -73,13 +73,13 @@ def test_plain_it_is_read_out():
     assert not any("│" in line for line in lines)
 
 
-def test_plain_a_level_guide_is_said_once():
+def test_plain_a_level_guide_is_said_once() -> None:
     level = Curves("G", CURVES.x, CURVES.curves, "n", "b", {"least": (2.0,) * 3})
     lines = lines_of(level, kind=PlainConsole)
     assert [line for line in lines if "least" in line] == ["  least: 2 b throughout"]
 
 
-def test_the_last_place_is_always_named():
+def test_the_last_place_is_always_named() -> None:
     places = tuple(map(float, range(100, 130)))
     many = Curves("G", places, {"one": places}, "n", "b")
     shown = lines_of(many)[-3].split()

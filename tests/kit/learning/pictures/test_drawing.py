@@ -17,7 +17,7 @@ def heatmap(*panels: Rows) -> TracedHeatmap:
     return TracedHeatmap("Shares $x", named, ("the", "cat"), ("sat", "down"), "looks", "is seen")
 
 
-def test_every_panel_has_its_title_its_names_and_its_numbers():
+def test_every_panel_has_its_title_its_names_and_its_numbers() -> None:
     drawn = figure(heatmap(*[SHARES] * 5))
     plots = [plot for plot in drawn.axes if plot.get_title()]
     assert [plot.get_title() for plot in plots] == [f"wing {number}" for number in range(5)]
@@ -29,12 +29,12 @@ def test_every_panel_has_its_title_its_names_and_its_numbers():
         assert [image.get_clim() for image in plot.images] == [(0, 1)]
 
 
-def test_numbers_are_black_on_light_cells_and_white_on_dark_ones():
+def test_numbers_are_black_on_light_cells_and_white_on_dark_ones() -> None:
     plot = figure(heatmap(SHARES)).axes[0]
     assert [text.get_color() for text in plot.texts] == ["black", "white", "white", "black"]
 
 
-def test_a_dollar_is_a_dollar_and_what_is_no_number_is_left_white():
+def test_a_dollar_is_a_dollar_and_what_is_no_number_is_left_white() -> None:
     drawn = figure(heatmap(((float("nan"), 2.0), (3.0, float("-inf")))))
     drawn.savefig(io.BytesIO(), format="svg")
     assert [text.get_text() for text in drawn.findobj(Text) if "Shares" in text.get_text()] == [
@@ -43,7 +43,7 @@ def test_a_dollar_is_a_dollar_and_what_is_no_number_is_left_white():
     assert [text.get_text() for text in drawn.axes[0].texts] == ["nan", "2", "3", "-inf"]
 
 
-def test_curves_have_their_names_and_their_scales():
+def test_curves_have_their_names_and_their_scales() -> None:
     own = {"own": (2.0, 200.0), "other": (2.0, 20.0)}
     curves = Curves("Growth $x", (1.0, 10.0), own, "n", "bytes", {"n": (1.0, 10.0)})
     drawn = curves_figure(curves)
@@ -57,7 +57,7 @@ def test_curves_have_their_names_and_their_scales():
     drawn.savefig(io.BytesIO(), format="svg")
 
 
-def test_a_narrow_range_has_numbers_too_and_a_long_name_stays_in_the_frame():
+def test_a_narrow_range_has_numbers_too_and_a_long_name_stays_in_the_frame() -> None:
     loss, least = {"own": (3.4, 1.5)}, {"least possible": (1.4, 1.4)}
     drawn = curves_figure(Curves("Loss", (1.0, 10.0), loss, "steps", "loss", least))
     drawn.savefig(io.BytesIO(), format="svg")
@@ -67,6 +67,6 @@ def test_a_narrow_range_has_numbers_too_and_a_long_name_stays_in_the_frame():
     assert [name.get_horizontalalignment() for name in plot.texts] == ["right"]
 
 
-def test_pyplot_and_its_global_state_are_not_even_loaded():
+def test_pyplot_and_its_global_state_are_not_even_loaded() -> None:
     code = "import sys, grader.learning.pictures.drawing; print('matplotlib.pyplot' in sys.modules)"
     assert run_python("-c", code).stdout == "False\n"

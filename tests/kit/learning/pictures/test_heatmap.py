@@ -29,7 +29,7 @@ def lines_of(shown: TracedHeatmap, **how: Any) -> list[str]:
     return draw(heatmap_screen(shown), **how).splitlines()
 
 
-def test_shares_in_percent_side_by_side():
+def test_shares_in_percent_side_by_side() -> None:
     assert lines_of(heatmap(SHARES, SHARES)) == [
         "",
         "  Shares",
@@ -47,19 +47,19 @@ def test_shares_in_percent_side_by_side():
     ]
 
 
-def test_in_ascii():
+def test_in_ascii() -> None:
     lines = lines_of(heatmap(SHARES), encoding="ascii")
     assert lines[6] == "      @@@@"
     assert lines[8] == "      .... ####"
 
 
-def test_below_each_other_where_it_is_narrow():
+def test_below_each_other_where_it_is_narrow() -> None:
     lines = lines_of(heatmap(*[SHARES] * 5), width=40)
     assert max(map(len, lines)) <= 40
     assert [line for line in lines if "wing 4" in line] == ["  wing 4"]
 
 
-def test_rows_that_do_not_sum_to_100_are_named():
+def test_rows_that_do_not_sum_to_100_are_named() -> None:
     odd: Rows = ((0.5, 0.2), (0.25, 0.75))
     for kind in (Console, PlainConsole):
         lines = lines_of(heatmap(SHARES, odd), kind=kind)
@@ -78,11 +78,11 @@ def test_rows_that_do_not_sum_to_100_are_named():
         ((0.5, float("nan")), (2.0, 7.0)),  # no weights
     ],
 )
-def test_of_other_rows_nothing_is_said(rows):
+def test_of_other_rows_nothing_is_said(rows: Rows) -> None:
     assert not any("sum to 100" in line for line in lines_of(heatmap(rows)))
 
 
-def test_other_numbers_have_a_scale_of_their_own():
+def test_other_numbers_have_a_scale_of_their_own() -> None:
     shown = heatmap(((-2.0, 6.0), (float("nan"), float("-inf"))))
     assert not are_shares(shown)
     assert limits(shown) == (-2, 6)
@@ -94,20 +94,20 @@ def test_other_numbers_have_a_scale_of_their_own():
     assert lines_of(same)
 
 
-def test_a_grid_that_is_too_wide_is_cut():
+def test_a_grid_that_is_too_wide_is_cut() -> None:
     wide = TracedHeatmap("Wide", (("one", ((0.5,) * 30,)),), ("a",), ("word",) * 30, "r", "c")
     lines = lines_of(wide)
     assert max(map(len, lines)) <= 80
     assert "  … 15 more columns" in lines
 
 
-def test_plain():
+def test_plain() -> None:
     lines = lines_of(heatmap(SHARES, SHARES), kind=PlainConsole)
     assert "  wing 1, cat to down: 75 percent" in lines
     assert not any("█" in line for line in lines)
     assert description(heatmap(SHARES)).startswith("wing 0, the to sat: 100 percent. wing 0, ")
 
 
-def test_which_ink_can_be_read():
+def test_which_ink_can_be_read() -> None:
     assert is_light(1, 1, 1) and is_light(0.5, 0.5, 0.5)
     assert not is_light(0, 0, 0) and not is_light(0.3, 0.3, 0.3)

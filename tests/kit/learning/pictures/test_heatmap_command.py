@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.support.checkout import TINY
 from tests.kit.support.files import edit
-from tests.kit.support.tiny import solve
+from tests.kit.support.tiny import Say, solve
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -17,7 +17,7 @@ def solved(tiny: Path) -> None:
     solve(tiny)
 
 
-def test_the_picture_and_the_files(tiny, say):
+def test_the_picture_and_the_files(tiny: Path, say: Say) -> None:
     code, shown, errors = say("heatmap")
     assert (code, errors) == (0, "")
     assert "How often a day counts" in shown
@@ -34,20 +34,20 @@ def test_the_picture_and_the_files(tiny, say):
     assert {"twice", "Wed", "second", "number", "day"} <= set(texts)
 
 
-def test_the_same_picture_is_the_same_file(tiny, say):
+def test_the_same_picture_is_the_same_file(tiny: Path, say: Say) -> None:
     say("heatmap", "smooth", "--out", "one")
     say("heatmap", "smooth", "--out", "two.svg")
     for kind in ("png", "svg"):
         assert (tiny / f"one.{kind}").read_bytes() == (tiny / f"two.{kind}").read_bytes()
 
 
-def test_a_folder_is_written_into(tiny, say):
+def test_a_folder_is_written_into(tiny: Path, say: Say) -> None:
     (tiny / "pictures").mkdir()
     assert say("heatmap", "--out", "pictures")[0] == 0
     assert len(list((tiny / "pictures").iterdir())) == 2
 
 
-def test_nothing_is_written_yet(tiny, say):
+def test_nothing_is_written_yet(tiny: Path, say: Say) -> None:
     stubs = str(TINY.root / "exercises")
     code, shown, errors = say("heatmap", "--submission", stubs)
     assert (code, errors) == (1, "")
@@ -58,7 +58,7 @@ def test_nothing_is_written_yet(tiny, say):
     assert list(tiny.glob("heatmap-*")) == []
 
 
-def test_a_stage_that_draws_none(tiny, say):
+def test_a_stage_that_draws_none(tiny: Path, say: Say) -> None:
     trace = tiny / "hints" / "traces" / "roughness.py"
     trace.write_text("def trace(submission):\n    yield 'Nothing.'\n", encoding="utf-8")
     assert say("heatmap", "roughness")[2] == (
@@ -67,7 +67,7 @@ def test_a_stage_that_draws_none(tiny, say):
     assert "How often a day counts" in say("heatmap")[1]
 
 
-def test_a_later_stage_that_stops_is_not_passed_over_in_silence(tiny, say):
+def test_a_later_stage_that_stops_is_not_passed_over_in_silence(tiny: Path, say: Say) -> None:
     trace = tiny / "hints" / "traces" / "roughness.py"
     trace.write_text(
         "def trace(submission):\n    yield str(submission.roughness(3))\n", encoding="utf-8"

@@ -18,7 +18,7 @@ HEATMAP = TracedHeatmap(
 )
 
 
-def test_a_heatmap_is_a_table_with_headers_and_readable_cells():
+def test_a_heatmap_is_a_table_with_headers_and_readable_cells() -> None:
     figure = ElementTree.fromstring(heatmap_html(HEATMAP))
     assert not list(figure.iter("script"))
     tables = figure.findall(".//table")

@@ -23,7 +23,7 @@ from grader.learning.pictures.numbers import number_format, short
         ([], []),
     ],
 )
-def test_one_format_for_all(numbers, written):
+def test_one_format_for_all(numbers: list[float], written: list[str]) -> None:
     show = number_format(numbers)
     assert [show(number) for number in numbers] == written
 
@@ -42,5 +42,5 @@ def test_one_format_for_all(numbers, written):
         (5e12, "5000G"),
     ],
 )
-def test_a_number_of_any_size_in_three_digits(number, text):
+def test_a_number_of_any_size_in_three_digits(number: float, text: str) -> None:
     assert short(number) == text

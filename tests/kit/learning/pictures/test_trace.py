@@ -26,7 +26,7 @@ def lines_of(*parts: TracedStep | TracedHeatmap | str, width: int = 80, **more: 
     return draw(trace_screen(Trace("fold", "Fold a sheet", parts, **more)), width).splitlines()
 
 
-def test_tables_side_by_side():
+def test_tables_side_by_side() -> None:
     assert lines_of(WEIGHTS)[3:9] == [
         "  weights   H=2  Tq=2  Tk=2",
         "    Each row of `weights` sums to 1.",
@@ -37,20 +37,20 @@ def test_tables_side_by_side():
     ]
 
 
-def test_one_below_the_other_where_it_is_narrow():
+def test_one_below_the_other_where_it_is_narrow() -> None:
     lines = lines_of(WEIGHTS, width=40)
     assert lines.index("    H=0") < lines.index("    H=1")
     assert max(map(len, lines)) <= 40
 
 
-def test_signs_for_booleans():
+def test_signs_for_booleans() -> None:
     assert lines_of(SIGNS)[4:6] == ["    ✓  ·", "    ✓  ·"]
     trace = Trace("fold", "Fold", (SIGNS, WEIGHTS))
     shown = draw(trace_screen(trace), encoding="ascii")
     assert shown.splitlines()[4:6] == ["    +  .", "    +  ."]
 
 
-def test_plain_lines_say_one_fact_each():
+def test_plain_lines_say_one_fact_each() -> None:
     shown = draw(trace_screen(Trace("fold", "Fold", (WEIGHTS, SIGNS))), kind=PlainConsole)
     lines = [line.strip() for line in shown.splitlines()]
     assert "weights   H is 2, Tq is 2, Tk is 2" in lines
@@ -73,7 +73,7 @@ def compared(
     return [line.rstrip() for line in shown.splitlines()]
 
 
-def test_the_right_table_stands_beside_the_wrong_one():
+def test_the_right_table_stands_beside_the_wrong_one() -> None:
     lines = compared(RIGHT)
     assert lines[2] == "  The first wrong step: weights."
     assert lines[7:] == [
@@ -92,7 +92,7 @@ def test_the_right_table_stands_beside_the_wrong_one():
     ]
 
 
-def test_what_the_last_save_changed_has_a_sign_of_its_own():
+def test_what_the_last_save_changed_has_a_sign_of_its_own() -> None:
     lines = compared(WEIGHTS, before=OLDER)
     assert lines[2:4] == [
         "  Every number of this example is right. The checks try other inputs, too.",
@@ -101,14 +101,14 @@ def test_what_the_last_save_changed_has_a_sign_of_its_own():
     assert "    the   0.25~  -1.50     the   0.25  -1.50" in lines
 
 
-def test_plain_lines_say_what_is_right_and_what_changed():
+def test_plain_lines_say_what_is_right_and_what_changed() -> None:
     lines = [line.strip() for line in compared(RIGHT, before=OLDER, kind=PlainConsole)]
     assert "weights, H 1, the to down: -1.50, wrong: 3.00 is right" in lines
     assert "weights, H 0, the to sat: 0.25, changed" in lines
     assert not any("marks" in line for line in lines)
 
 
-def test_numbers_on_other_axes_are_shown_beside_the_right_ones():
+def test_numbers_on_other_axes_are_shown_beside_the_right_ones() -> None:
     flat = replace(WEIGHTS, axes=(Axis("T", 2),), blocks=(Block((), ((1.0, 2.0),)),))
     assert "    0.25  -1.50    1.00  2.00" not in compared(flat)
     assert "    right" in "".join(compared(flat)[7:])
@@ -116,24 +116,24 @@ def test_numbers_on_other_axes_are_shown_beside_the_right_ones():
     assert "right weights, T 1: 2.00" in plain
 
 
-def test_many_columns_are_cut_to_the_width():
+def test_many_columns_are_cut_to_the_width() -> None:
     wide = TracedStep("wide", (Axis("D", 16),), (Block((), ((1234.5,) * 16,)),))
     lines = lines_of(wide, width=60)
     assert max(map(len, lines)) <= 60
     assert "    … 10 more columns" in lines
 
 
-def test_a_misfit_is_said_in_a_sentence_and_has_no_names():
+def test_a_misfit_is_said_in_a_sentence_and_has_no_names() -> None:
     step = TracedStep("halves", (Axis("", 2), Axis("", 2)), (Block((), NUMBERS),), misfit="Oh.")
     assert lines_of(step)[3:5] == ["  halves   2  2", "    Oh."]
 
 
-def test_the_same_numbers_elsewhere():
+def test_the_same_numbers_elsewhere() -> None:
     step = TracedStep("b", (Axis("T", 1),), (Block((), ((1.0,),)),), same_as="a")
     assert "    The numbers of a, rearranged." in lines_of(step)
 
 
-def test_a_sentence_and_a_pointer_to_the_picture():
+def test_a_sentence_and_a_pointer_to_the_picture() -> None:
     picture = TracedHeatmap("Map", (("one", ((1.0,),)),), ("a",), ("b",), "row", "column")
     lines = lines_of("The end, with `code`.", picture)
     assert "  The end, with `code`." in lines
@@ -141,7 +141,7 @@ def test_a_sentence_and_a_pointer_to_the_picture():
 
 
 @pytest.mark.parametrize("not_written", [True, False])
-def test_where_it_stopped(not_written):
+def test_where_it_stopped(not_written: bool) -> None:
     stop = Stop("wing", "wings", not_written, "ValueError: no\n  wings.py, line 3, in wing")
     text = "\n".join(lines_of(WEIGHTS, stop=stop))
     assert ("wing is not written yet." in text) is not_written
@@ -150,7 +150,7 @@ def test_where_it_stopped(not_written):
     assert "For a hint:   grade hint wings" in text
 
 
-def test_nothing_of_the_learners_is_markup_or_an_escape():
+def test_nothing_of_the_learners_is_markup_or_an_escape() -> None:
     stop = Stop("f", "fold", False, "[red]x[/red] \x1b[2J")
     text = "\n".join(lines_of(stop=stop, printed="[bold]\x1b]0;gone\x07" + "\nline" * 20))
     assert "[red]x[/red] \\x1b[2J" in text

@@ -1,8 +1,11 @@
 """`grade trace`: which stage it shows, and the exit code."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.kit.support.checkout import imported_by
+from tests.kit.support.tiny import Say
 
 STEPS = """
 import numpy as np
@@ -17,7 +20,7 @@ def trace(submission):
 """
 
 
-def test_to_the_end(tiny, say):
+def test_to_the_end(tiny: Path, say: Say) -> None:
     code, shown, errors = say("trace", "smooth", "--submission", "solutions")
     assert (code, errors) == (0, "")
     assert "trace of smooth" in shown
@@ -25,7 +28,7 @@ def test_to_the_end(tiny, say):
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_of_stubs_it_ends_at_the_first_function(tiny, say):
+def test_of_stubs_it_ends_at_the_first_function(tiny: Path, say: Say) -> None:
     code, shown, errors = say("trace")
     assert (code, errors) == (1, "")
     assert "values   days=5" in shown
@@ -33,13 +36,13 @@ def test_of_stubs_it_ends_at_the_first_function(tiny, say):
     assert "grade hint moving_average" in shown
 
 
-def test_plain(tiny, say):
+def test_plain(tiny: Path, say: Say) -> None:
     code, shown, _ = say("trace", "smooth", "--submission", "solutions", "--plain")
     assert code == 0
     assert "values, Wed: 6\n" in shown
 
 
-def test_without_a_stage_it_is_the_last_that_is_written(tiny, say):
+def test_without_a_stage_it_is_the_last_that_is_written(tiny: Path, say: Say) -> None:
     (tiny / "hints" / "traces" / "moving_average.py").write_text(
         "import numpy as np\nfrom grader.tracing import Step\n\n\n"
         "def trace(submission):\n"
@@ -68,7 +71,7 @@ def trace(submission):
 """
 
 
-def test_its_picture_is_written(tiny, say):
+def test_its_picture_is_written(tiny: Path, say: Say) -> None:
     (tiny / "hints" / "traces" / "roughness.py").write_text(CURVES, encoding="utf-8")
     for file in ("own.png", "own.svg", "again.svg"):
         code, shown, errors = say("trace", "roughness", "--out", file)
@@ -82,7 +85,9 @@ def test_its_picture_is_written(tiny, say):
     assert b"How often a day counts" in (tiny / "map.svg").read_bytes()
 
 
-def test_without_a_picture_of_its_own_the_first_and_last_step_are_drawn(tiny, say):
+def test_without_a_picture_of_its_own_the_first_and_last_step_are_drawn(
+    tiny: Path, say: Say
+) -> None:
     (tiny / "hints" / "traces" / "roughness.py").write_text(STEPS, encoding="utf-8")
     assert say("trace", "roughness", "--submission", "solutions", "--out", "steps.svg")[0] == 0
     svg = (tiny / "steps.svg").read_text("utf-8")
@@ -90,7 +95,7 @@ def test_without_a_picture_of_its_own_the_first_and_last_step_are_drawn(tiny, sa
     assert ">Mon<" in svg and "last H=1" in svg and "between" not in svg
 
 
-def test_a_picture_that_cannot_be_written(tiny, say):
+def test_a_picture_that_cannot_be_written(tiny: Path, say: Say) -> None:
     trace = tiny / "hints" / "traces" / "roughness.py"
     trace.write_text(CURVES, encoding="utf-8")
     assert say("trace", "roughness", "--out", "no/such.png")[2].startswith(
@@ -113,15 +118,15 @@ def test_a_picture_that_cannot_be_written(tiny, say):
         (["--submission", "nowhere"], "nowhere: cannot be read: No such file or directory"),
     ],
 )
-def test_refused(tiny, say, words, said):
+def test_refused(tiny: Path, say: Say, words: list[str], said: str) -> None:
     assert say("trace", *words) == (2, "", f"grade: {said}\n")
 
 
-def test_a_course_without_traces(birds, say):
+def test_a_course_without_traces(birds: Path, say: Say) -> None:
     assert say("trace") == (2, "", "grade: no stage of this course has a trace\n")
 
 
 @pytest.mark.parametrize("command", ["trace", "heatmap"])
-def test_help_is_there_at_once(command):
+def test_help_is_there_at_once(command: str) -> None:
     slow = {"torch", "pytest", "numpy", "matplotlib", "subprocess"}
     assert not imported_by(command, "--help", shows="--submission PATH") & slow

@@ -24,7 +24,7 @@ def stage(tmp_path: Path) -> Stage:
         ("", "has no function trace(submission)"),
     ],
 )
-def test_faults(stage, text, said):
+def test_faults(stage: Stage, text: str, said: str) -> None:
     stage.trace_file.write_text(text, encoding="utf-8")
     with pytest.raises(CourseError) as error:
         read_trace(stage, stage.trace_file)

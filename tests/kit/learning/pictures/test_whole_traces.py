@@ -105,17 +105,17 @@ def axes(step: TracedStep) -> str:
 # --- the solutions ---------------------------------------------------------------------------
 
 
-def test_every_core_stage_has_a_trace(solved):
+def test_every_core_stage_has_a_trace(solved: Mapping[str, Trace]) -> None:
     assert set(solved) >= {stage.slug for stage in COURSE.stages if not stage.bonus}
 
 
-def test_the_solutions_come_to_the_end_and_every_shape_fits(solved):
+def test_the_solutions_come_to_the_end_and_every_shape_fits(solved: Mapping[str, Trace]) -> None:
     for found in solved.values():
         assert found.stop is None and found.to_fix is None and found.printed == ""
         assert [step.misfit for step in steps(found).values() if step.misfit] == []
 
 
-def test_the_module_is_compared_with_its_parts(solved):
+def test_the_module_is_compared_with_its_parts(solved: Mapping[str, Trace]) -> None:
     found = solved["multi_head_attention"]
     made = steps(found)
     for name in ("output", "weights"):
@@ -136,7 +136,7 @@ DRAWN = ("masking", "memory_benchmark", "softmax")
 
 
 @pytest.mark.parametrize("slug", [stage.slug for stage in TRACED])
-def test_screens(solved, slug):
+def test_screens(solved: Mapping[str, Trace], slug: str) -> None:
     found = solved[slug]
     screens = {slug: draw(trace_screen(found))}
     if found.heatmap is not None:
@@ -150,7 +150,7 @@ def test_screens(solved, slug):
 # --- what is not right yet -------------------------------------------------------------------
 
 
-def test_stubs_stop_at_their_first_function(one):
+def test_stubs_stop_at_their_first_function(one: One) -> None:
     # Not the committed ones, which the course's developers may have worked in.
     from grader.read.stubs import read_stub
 
@@ -176,7 +176,7 @@ def test_stubs_stop_at_their_first_function(one):
     compare("stub", draw(trace_screen(found[0])))
 
 
-def test_with_view_alone_the_tokens_are_seen_to_be_mixed(one):
+def test_with_view_alone_the_tokens_are_seen_to_be_mixed(one: One) -> None:
     found = one("split_heads", changed(split_heads=VIEW_ONLY))
     heads = steps(found)["heads"]
     assert heads.blocks[0].rows == ((10, 11, 12), (13, 14, 15), (20, 21, 22), (23, 24, 25))
@@ -185,7 +185,7 @@ def test_with_view_alone_the_tokens_are_seen_to_be_mixed(one):
     compare("view_only", draw(trace_screen(found)))
 
 
-def test_a_shape_that_does_not_fit_is_shown_as_it_is(one):
+def test_a_shape_that_does_not_fit_is_shown_as_it_is(one: One) -> None:
     found = one("split_heads", changed(split_heads=NO_TRANSPOSE))
     heads = steps(found)["heads"]
     assert axes(heads) == "=1 =4 =2 =3"
@@ -198,14 +198,14 @@ def test_a_shape_that_does_not_fit_is_shown_as_it_is(one):
     assert len(fewer.blocks[0].rows) == 4
 
 
-def test_a_later_failure_points_to_the_step_that_did_not_fit(one):
+def test_a_later_failure_points_to_the_step_that_did_not_fit(one: One) -> None:
     found = one("multi_head_attention", changed(split_heads=THREE_AXES))
     assert steps(found)["q heads"].misfit
     assert found.to_fix == "split_heads"
     assert found.stop is not None
 
 
-def test_code_that_raises(one):
+def test_code_that_raises(one: One) -> None:
     found = one("concat_heads", changed(concat_heads=RAISES))
     assert list(steps(found)) == ["heads"]
     assert found.stop is not None and not found.stop.not_written
@@ -227,19 +227,19 @@ def test_code_that_raises(one):
     ],
     ids=["none", "loop", "missing", "syntax"],
 )
-def test_no_answer(code, said, one):
+def test_no_answer(code: bytes, said: str, one: One) -> None:
     stop = one("concat_heads", changed(concat_heads=code), IMPATIENT).stop
     assert stop is not None and stop.function == "concat_heads"
     assert said in stop.message
 
 
-def test_a_function_of_an_earlier_stage_can_stop_it(one):
+def test_a_function_of_an_earlier_stage_can_stop_it(one: One) -> None:
     found = one("multi_head_attention", changed(concat_heads=RAISES))
     assert found.stop is not None and found.stop.slug == "concat_heads"
     assert list(steps(found))[-1] == "context"
 
 
-def test_an_answer_that_the_example_cannot_go_on_with(one):
+def test_an_answer_that_the_example_cannot_go_on_with(one: One) -> None:
     found = one("multi_head_attention", changed(scaled_scores=NOT_A_SQUARE))
     assert steps(found)["scores"].misfit
     assert found.to_fix == "scaled_scores"
@@ -269,7 +269,9 @@ REPEATED = (
         (REPEATED, "output"),
     ],
 )
-def test_a_mistake_in_a_module_makes_a_step_wrong(one, solved, edit, step):
+def test_a_mistake_in_a_module_makes_a_step_wrong(
+    one: One, solved: Mapping[str, Trace], edit: tuple[str, bytes, bytes], step: str
+) -> None:
     slug, right, wrong = edit
     code = solution_files(COURSE)[f"{slug}.py"]
     assert code.count(right) == 1
@@ -282,7 +284,7 @@ def test_a_mistake_in_a_module_makes_a_step_wrong(one, solved, edit, step):
 # --- another course, without torch -----------------------------------------------------------
 
 
-def test_another_course(one):
+def test_another_course(one: One) -> None:
     found = one("smooth", Submission("solutions", solution_files(TINY)), TINY)
     made = steps(found)
     assert {name: axes(step) for name, step in made.items()} == {
@@ -315,7 +317,7 @@ print(sorted({{"torch", "pytest", "matplotlib"}} & set(sys.modules)))
 """
 
 
-def test_another_course_never_loads_torch():
+def test_another_course_never_loads_torch() -> None:
     assert run_python("-c", NEVER_LOADED).stdout == "None\n[]\n"
 
 
@@ -352,20 +354,20 @@ def author(tmp_path: Path, one: One) -> Callable[[str], Trace]:
         ("yield 1 / 0", "first.py:5: ZeroDivisionError"),
     ],
 )
-def test_the_author_is_told(author, body, said):
+def test_the_author_is_told(author: Callable[[str], Trace], body: str, said: str) -> None:
     with pytest.raises(CourseError) as error:
         author(body)
     assert str(error.value).startswith("hints/traces/first.py:")
     assert said in str(error.value)
 
 
-def test_after_an_answer_a_failure_is_the_answers(author):
+def test_after_an_answer_a_failure_is_the_answers(author: Callable[[str], Trace]) -> None:
     found = author("yield Step('y', submission.first(np.zeros(2)) @ np.zeros(3))")
     assert found.stop is not None and found.stop.function == "first"
     assert found.stop.message.startswith("The example cannot continue with this result: ValueError")
 
 
-def test_curves_of_the_learners_numbers(author):
+def test_curves_of_the_learners_numbers(author: Callable[[str], Trace]) -> None:
     found = author(
         "yield Curves('Growth', [1, 2], {'own': submission.first(np.ones(2))}, 'n', 'bytes', "
         "guides={'n': [1, 2]})"
@@ -393,12 +395,14 @@ NEEDS = "The curve 'own' needs 2 numbers above 0, but these are "
         (CURVE, "[1, float('nan')]", f"{NEEDS}1, nan."),
     ],
 )
-def test_what_is_no_picture_is_not_drawn(author, picture, numbers, said):
+def test_what_is_no_picture_is_not_drawn(
+    author: Callable[[str], Trace], picture: str, numbers: str, said: str
+) -> None:
     found = author(f"submission.first(np.ones(2)); yield {picture.replace('X', numbers)}")
     assert found.picture is None and found.stop is not None and found.stop.message == said
 
 
-def test_what_a_trace_gives_can_be_handed_over(author):
+def test_what_a_trace_gives_can_be_handed_over(author: Callable[[str], Trace]) -> None:
     found = author(
         "source = 'import numpy as np\\ndef f(x): return x'\n    "
         "given = submission.given(source, 'f')\n    "
@@ -409,7 +413,9 @@ def test_what_a_trace_gives_can_be_handed_over(author):
     assert found.parts[0] == "RemoteObject"
 
 
-def test_an_axis_keeps_its_size_and_the_axis_1_has_one_place(author):
+def test_an_axis_keeps_its_size_and_the_axis_1_has_one_place(
+    author: Callable[[str], Trace],
+) -> None:
     found = author(
         "yield Step('a', np.zeros((2, 1)), 'T 1'); "
         "yield Step('b', np.zeros((3, 1)), 'T 1'); "
@@ -426,7 +432,7 @@ def test_an_axis_keeps_its_size_and_the_axis_1_has_one_place(author):
     assert found.to_fix is None  # no function of the learner's is to blame
 
 
-def test_of_a_large_tensor_the_beginning_is_kept(author):
+def test_of_a_large_tensor_the_beginning_is_kept(author: Callable[[str], Trace]) -> None:
     found = author("yield Step('big', np.zeros((9, 40, 50)), 'A B C')")
     big = steps(found)["big"]
     assert [axis.size for axis in big.axes] == [9, 40, 50]

@@ -17,6 +17,7 @@ from grader.read.progress import memory_folder
 from grader.show.screen import Screen
 from tests.kit.support.checkout import ROOT, imported_by
 from tests.kit.support.terminal import Terminal
+from tests.kit.support.tiny import Capture, Typed
 
 FOLD = """\
 # Fold a sheet
@@ -90,24 +91,26 @@ def count(lines: list[str], beginning: str) -> int:
     ],
     ids=["all right at once", "a second try", "what cannot be read is no try", "empty lines"],
 )
-def test_what_is_said_of_answers(typed, first, counts):
+def test_what_is_said_of_answers(
+    typed: tuple[str, ...], first: int, counts: dict[str, int]
+) -> None:
     tally, lines = play(*typed)
     assert tally == Tally(3, done=3, first=first)
     assert {beginning: count(lines, beginning) for beginning in counts} == counts
 
 
-def test_the_answer_is_not_shown_before_the_second_try():
+def test_the_answer_is_not_shown_before_the_second_try() -> None:
     _, lines = play("4 6")
     assert not [line for line in lines if "(4, 3)" in line or "halved" in line]
 
 
-def test_what_cannot_be_read_may_come_between_two_tries():
+def test_what_cannot_be_read_may_come_between_two_tries() -> None:
     tally, _ = play("4 6", "hm", "4 3")
     assert tally == Tally(3, done=1, first=0)
 
 
 @pytest.mark.parametrize("stop", ["q", " Q ", "quit", "exit", EOFError, KeyboardInterrupt])
-def test_it_stops_at_any_time(stop):
+def test_it_stops_at_any_time(stop: str | type[BaseException]) -> None:
     assert play(stop, "4 3")[0] == Tally(3)
     assert play("4 3", "7", stop, "1/2")[0] == Tally(3, done=1, first=1)
 
@@ -175,14 +178,14 @@ SESSION = """
 """
 
 
-def test_a_session_is_seen_like_this(folder):
+def test_a_session_is_seen_like_this(folder: Path) -> None:
     ran = run(folder, "four\n4 6\n4 3\nhalf\n\nleft\na\na\n", "fold")
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert ran.stdout.decode().replace(": \n", ":\n").replace(os.sep, "/") == SESSION
     assert not memory_folder(folder).exists()
 
 
-def test_the_input_may_end_anywhere(folder):
+def test_the_input_may_end_anywhere(folder: Path) -> None:
     ran = run(folder, "4 3\n7", "fold")
     shown = ran.stdout.decode()
     assert (ran.returncode, ran.stderr) == (0, b"")
@@ -190,7 +193,7 @@ def test_the_input_may_end_anywhere(folder):
     assert "2 questions left. To start again:  grade predict fold" in shown
 
 
-def test_bytes_that_are_no_text_are_asked_again(folder):
+def test_bytes_that_are_no_text_are_asked_again(folder: Path) -> None:
     ran = run(folder, b"\xff\xfe\x1b[2J\n4 3\n", "fold")
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert "I cannot read that." in ran.stdout.decode()
@@ -198,20 +201,22 @@ def test_bytes_that_are_no_text_are_asked_again(folder):
     assert "1 of 1 at the first try" in ran.stdout.decode()
 
 
-def test_without_a_stage_it_is_where_the_learner_is(folder, grade, monkeypatch):
+def test_without_a_stage_it_is_where_the_learner_is(
+    folder: Path, grade: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", None)  # as when whoever starts it closes it
     assert "Fold a sheet   3 questions" in grade("predict")
     (folder / "exercises" / "fold.py").write_text("x = 1\n", encoding="utf-8")
     assert "wings has no questions." in grade("predict")
 
 
-def test_a_stage_without_questions_is_no_fault(folder, grade):
+def test_a_stage_without_questions_is_no_fault(folder: Path, grade: Typed) -> None:
     shown = grade("predict", "nest")
     assert "nest has no questions." in shown
     assert str(Path("exercises", "nest.py")) in shown
 
 
-def test_a_spoilt_memory_is_told(folder, capsys):
+def test_a_spoilt_memory_is_told(folder: Path, capsys: Capture) -> None:
     memory_folder(folder).mkdir()
     (memory_folder(folder) / "progress.json").write_text("{", encoding="utf-8")
     (folder / "hints" / "predictions" / "fold.md").unlink()
@@ -219,14 +224,14 @@ def test_a_spoilt_memory_is_told(folder, capsys):
     assert "progress.json.corrupt" in capsys.readouterr().err
 
 
-def test_a_fault_of_the_author_is_told_in_one_line(folder, refused):
+def test_a_fault_of_the_author_is_told_in_one_line(folder: Path, refused: Typed) -> None:
     (folder / "hints" / "predictions" / "fold.md").write_text("# Fold\n", encoding="utf-8")
     fault = "grade: hints/predictions/fold.md: has 0 questions, not 3 to 5\n"
     assert refused("predict", "fold") == fault
 
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["Ctrl-C", "Ctrl-D"])
-def test_on_a_terminal_a_key_ends_it_calmly(folder, key):
+def test_on_a_terminal_a_key_ends_it_calmly(folder: Path, key: str) -> None:
     with Terminal(folder, "predict", "fold") as terminal:
         terminal.sees("a shape: ")
         terminal.types("4 9\n")
@@ -241,7 +246,7 @@ def test_on_a_terminal_a_key_ends_it_calmly(folder, key):
         assert "Not quite." in terminal.raw and "Traceback" not in terminal.raw
 
 
-def test_imports_nothing_that_is_slow(folder):
+def test_imports_nothing_that_is_slow(folder: Path) -> None:
     imported = imported_by("predict", "fold", input="4 3\n", cwd=folder)
     assert "grader.learning.predict.screen" in imported
     assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio", "matplotlib"}

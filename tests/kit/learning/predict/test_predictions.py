@@ -6,7 +6,7 @@ that the code relies on, with " | " between them, so that neither can be changed
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -552,12 +552,12 @@ def get(slug: str, number: int) -> Question:
     return predictions(slug).questions[number - 1]
 
 
-def test_every_stage_with_questions_is_worked_out_and_every_core_stage_has_some():
+def test_every_stage_with_questions_is_worked_out_and_every_core_stage_has_some() -> None:
     assert set(CORE) <= set(ASKED) == {work.__name__ for work in PROOFS}
 
 
 @pytest.mark.parametrize("work", PROOFS, ids=lambda work: work.__name__)
-def test_the_answers_are_right(work):
+def test_the_answers_are_right(work: Callable[[], Proofs]) -> None:
     for question, (worked, words) in zip(predictions(work.__name__).questions, work(), strict=True):
         asked = " ".join(question.text.split())
         assert [fact for fact in words.split(" | ") if fact not in asked] == []
@@ -572,13 +572,13 @@ def test_the_answers_are_right(work):
 
 
 @pytest.mark.parametrize("slug, number", every_question())
-def test_the_answer_shown_would_be_taken(slug, number):
+def test_the_answer_shown_would_be_taken(slug: str, number: int) -> None:
     question = get(slug, number)
     assert judge(question, question.answer.text) is True
 
 
 @pytest.mark.parametrize("slug", ASKED)
-def test_each_stage_has_a_few_questions_of_more_than_one_kind(slug):
+def test_each_stage_has_a_few_questions_of_more_than_one_kind(slug: str) -> None:
     stage = COURSE.stage(slug)
     assert predictions(slug).title == stage.title
     questions = predictions(slug).questions
@@ -586,13 +586,13 @@ def test_each_stage_has_a_few_questions_of_more_than_one_kind(slug):
     assert len({question.answer.kind for question in questions}) >= 2
 
 
-def test_there_is_no_file_without_a_stage():
+def test_there_is_no_file_without_a_stage() -> None:
     files = {stage.predictions_file for stage in COURSE.stages}
     assert set((ROOT / "hints" / "predictions").iterdir()) <= files
 
 
 @pytest.mark.parametrize("slug, number", every_question())
-def test_a_question_and_its_answer_fit_a_small_screen(slug, number):
+def test_a_question_and_its_answer_fit_a_small_screen(slug: str, number: int) -> None:
     question = get(slug, number)
     assert 2 <= len(question.because.splitlines()) <= 4
     assert len(set(question.choices.values())) == len(question.choices)
@@ -602,7 +602,7 @@ def test_a_question_and_its_answer_fit_a_small_screen(slug, number):
 
 
 @pytest.mark.parametrize("slug, number", every_question())
-def test_a_shape_that_is_asked_for_is_not_one_that_the_stub_shows(slug, number):
+def test_a_shape_that_is_asked_for_is_not_one_that_the_stub_shows(slug: str, number: int) -> None:
     stub = COURSE.stage(slug).exercise_file.read_text(encoding="utf-8")
     answer = get(slug, number).answer
     if answer.kind == "shape":

@@ -52,7 +52,7 @@ def parse(text: str) -> tuple[Question, ...]:
     return parse_predictions(text, "fold.md").questions
 
 
-def test_reads_everything():
+def test_reads_everything() -> None:
     found = parse_predictions(GOOD, "fold.md")
     assert found.title == "Fold"
     first, second, third = found.questions
@@ -67,12 +67,12 @@ def test_reads_everything():
     assert third.answer == Answer("choice", "b", "b)")
 
 
-def test_the_answers_in_words():
+def test_the_answers_in_words() -> None:
     solutions = [question.solution for question in parse(GOOD)]
     assert solutions == ["(4, 3)", "1/2", "b) the right, seen from above"]
 
 
-def test_three_to_five_questions():
+def test_three_to_five_questions() -> None:
     more = "## {}. More?\nMore.\nAnswer: number 1\nBecause: so.\n"
     assert len(parse(GOOD + more.format(4) + more.format(5))) == 5
     with pytest.raises(CourseError, match=r"fold\.md: has 6 questions, not 3 to 5"):
@@ -110,7 +110,7 @@ def test_three_to_five_questions():
         ("  seen", "seen", "23: text after the choices: move it above them, or indent it"),
     ],
 )
-def test_says_what_is_wrong(old, new, message):
+def test_says_what_is_wrong(old: str, new: str, message: str) -> None:
     assert GOOD.count(old) == 1
     with pytest.raises(CourseError, match=re.escape(message)) as caught:
         parse(GOOD.replace(old, new))
@@ -118,7 +118,7 @@ def test_says_what_is_wrong(old, new, message):
     assert "\n" not in str(caught.value)
 
 
-def test_no_letter_is_left_for_a_seventh_choice():
+def test_no_letter_is_left_for_a_seventh_choice() -> None:
     seven = "".join(f"- {letter}: {letter}\n" for letter in "abcdefg")
     with pytest.raises(CourseError, match="choice 'g' is out of order: 6 are the most"):
         parse(GOOD.replace("- a: the left\n", seven))
@@ -129,11 +129,11 @@ def stage(tmp_path: Path) -> Stage:
     return course_of(tmp_path, "fold").stages[0]
 
 
-def test_a_stage_need_not_have_any(stage):
+def test_a_stage_need_not_have_any(stage: Stage) -> None:
     assert read_predictions(stage) is None
 
 
-def test_reads_the_file_of_the_stage(stage, tmp_path):
+def test_reads_the_file_of_the_stage(stage: Stage, tmp_path: Path) -> None:
     file = tmp_path / "hints" / "predictions" / "fold.md"
     assert stage.predictions_file == file
     file.parent.mkdir(parents=True)
@@ -178,11 +178,11 @@ SHAPES = {
 @pytest.mark.parametrize(
     "judged, typed", [(k, typed) for k, all in SHAPES.items() for typed in all]
 )
-def test_a_shape_in_many_spellings(judged, typed):
+def test_a_shape_in_many_spellings(judged: bool | None, typed: str) -> None:
     assert judge(question("shape", "2 3 5 4"), typed) is judged
 
 
-def test_a_shape_of_one_axis():
+def test_a_shape_of_one_axis() -> None:
     for typed in ("5", "(5,)", "[5]", "torch.Size([5])"):
         assert parse_answer("shape", typed, {}) == Answer("shape", (5,), "(5,)")
 
@@ -203,7 +203,7 @@ def test_a_shape_of_one_axis():
         *(("Infinity", float("inf")), ("-math.inf", float("-inf")), ("- Inf", float("-inf"))),
     ],
 )
-def test_one_number_in_many_spellings(typed, value):
+def test_one_number_in_many_spellings(typed: str, value: float) -> None:
     found = parse_answer("number", typed, {})
     assert found is not None and found.value == pytest.approx(value, rel=1e-12)
 
@@ -217,7 +217,7 @@ def test_one_number_in_many_spellings(typed, value):
         *("(" * 79, "-" * 80, "1" * 81, "", "sqrt(*2)", "1\n2", "0x10 + ", "\x00"),
     ],
 )
-def test_what_is_no_number_is_not_wrong(typed):
+def test_what_is_no_number_is_not_wrong(typed: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert judge(question("number", "0.5"), typed) is UNCLEAR
@@ -238,7 +238,9 @@ def test_what_is_no_number_is_not_wrong(typed):
         ("nan", ("nan", "NaN"), ("0", "inf")),
     ],
 )
-def test_how_near_a_number_must_be(wanted, right, wrong):
+def test_how_near_a_number_must_be(
+    wanted: str, right: tuple[str, ...], wrong: tuple[str, ...]
+) -> None:
     asked = question("number", wanted)
     assert asked.answer.text == wanted
     for typed in right:
@@ -248,11 +250,11 @@ def test_how_near_a_number_must_be(wanted, right, wrong):
 
 
 @pytest.mark.parametrize("typed", ["b", "B", "b)", "(b)", " B ) ", "b.", "b:", "[b]"])
-def test_a_choice_is_its_letter(typed):
+def test_a_choice_is_its_letter(typed: str) -> None:
     assert judge(question("choice", "b"), typed) is RIGHT
     assert judge(question("choice", "c"), typed) is WRONG
 
 
 @pytest.mark.parametrize("typed", ["d", "q", "2", "ab", "b or c", "that", "?", "-"])
-def test_what_is_no_choice_is_not_wrong(typed):
+def test_what_is_no_choice_is_not_wrong(typed: str) -> None:
     assert judge(question("choice", "b"), typed) is UNCLEAR

@@ -22,6 +22,7 @@ from grader.run.workers import Interpreter
 from grader.types.submission import Submission
 from tests.kit.support.checkout import COURSE, TINY
 from tests.kit.support.files import write_files
+from tests.kit.support.tiny import Capture
 from tests.kit.wrong_answers import wrong_answers
 
 SEED = 7
@@ -103,7 +104,9 @@ def run(text: str, folder: Path, *answers: dict[str, bytes]) -> list[str]:
     [pytest.param(*case, marks=[pytest.mark.slow] * (at > 0)) for at, case in enumerate(CASES)],
     ids=[case[0] for case in CASES],
 )
-def test_the_lines_run_and_show_the_mistake(written, tmp_path, slug, name, wrong, right):
+def test_the_lines_run_and_show_the_mistake(
+    written: Written, tmp_path: Path, slug: str, name: str, wrong: str, right: str
+) -> None:
     text = written[slug, name]
     assert "grader" not in text and f"from {slug} import" in text
     assert len(text.splitlines()) < 50
@@ -112,19 +115,19 @@ def test_the_lines_run_and_show_the_mistake(written, tmp_path, slug, name, wrong
     assert right in expected, "of the right answer"
 
 
-def test_inputs_that_are_large_are_drawn_as_the_check_drew_them(written):
+def test_inputs_that_are_large_are_drawn_as_the_check_drew_them(written: Written) -> None:
     text = written["multi_head_attention", "weights_first"]
     assert "torch.randn(2, 5, 12, generator=draw)" in text
 
 
-def test_a_call_that_is_left_out_leaves_the_module_in_its_mode(written):
+def test_a_call_that_is_left_out_leaves_the_module_in_its_mode(written: Written) -> None:
     slug, name, _ = CALLED_BEFORE
     _, shown = written[slug, name].split("module.load_state_dict(")
     assert shown.index("module.train(True)") < shown.index("result = module(")
 
 
 @pytest.mark.parametrize("module", ["my-fold", "class", "x import y\nimport os #", "a'b\u202e"])
-def test_a_files_name_is_no_code_in_the_lines(module):
+def test_a_files_name_is_no_code_in_the_lines(module: str) -> None:
     """Whoever grades others may run them."""
     lines = ast.parse("\n".join(_imports(module, ["fold"]))).body
     assert len(lines) == 2
@@ -136,7 +139,7 @@ def test_a_files_name_is_no_code_in_the_lines(module):
 AVERAGE = ["repro", "moving_average.values", "--course", str(TINY.root), "--submission"]
 
 
-def test_a_call_without_a_number_ends_nothing(tmp_path, capsys):
+def test_a_call_without_a_number_ends_nothing(tmp_path: Path, capsys: Capture) -> None:
     """The learner's process sends the numbers, and may send anything."""
     lies = b"""
 import sys
@@ -149,7 +152,7 @@ def moving_average(values, width): pass
     assert "gave an answer that makes no sense: a call's number" in capsys.readouterr().out
 
 
-def test_arrays_of_numpy_are_written_out(tmp_path, capsys):
+def test_arrays_of_numpy_are_written_out(tmp_path: Path, capsys: Capture) -> None:
     right = TINY.stage("moving_average").solution_file.read_text(encoding="utf-8")
     write_files(tmp_path, {"moving_average.py": right.replace(".mean()", ".mean() * 2").encode()})
     assert main([*AVERAGE, str(tmp_path)]) == 0
@@ -160,7 +163,7 @@ def test_arrays_of_numpy_are_written_out(tmp_path, capsys):
     assert done.stdout.split() == [b"[-1.2", b"-1.2", b"-1.6", b"-0.7]"]
 
 
-def test_what_was_expected_stands_below(written):
+def test_what_was_expected_stands_below(written: Written) -> None:
     assert "# The result is wrong at B=0" in written["softmax", "scaled_again"]
 
 
@@ -175,7 +178,9 @@ def test_what_was_expected_stands_below(written):
         slow("split_heads", 2, "split_heads passes with seed 0: there is nothing to show"),
     ],
 )
-def test_the_command_prints_the_lines_or_why_not(tmp_path, capsys, what, code, said):
+def test_the_command_prints_the_lines_or_why_not(
+    tmp_path: Path, capsys: Capture, what: str, code: int, said: str
+) -> None:
     built_in = b"import torch\n\nMultiHeadAttention = torch.nn.MultiheadAttention\n"
     broken = {"concat_heads.py": b"x = (", "multi_head_attention.py": built_in}
     write_files(tmp_path, {**_files("softmax", "scaled_again"), **broken})

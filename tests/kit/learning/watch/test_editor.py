@@ -37,11 +37,13 @@ def everything_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, []),
     ],
 )
-def test_the_running_editor_comes_before_the_chosen_one(environment, words):
+def test_the_running_editor_comes_before_the_chosen_one(
+    environment: dict[str, str], words: list[str]
+) -> None:
     assert editor_command(environment, FILE, 7) == words
 
 
-def test_an_editor_that_is_not_there_is_told(monkeypatch):
+def test_an_editor_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("NVIM", "TERM_PROGRAM", "VISUAL"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("EDITOR", "no-such-editor-anywhere")

@@ -32,7 +32,7 @@ def solution(slug: str) -> str:
     return (TINY.root / "solutions" / f"{slug}.py").read_text(encoding="utf-8")
 
 
-def test_the_way_of_a_learner(terminal):
+def test_the_way_of_a_learner(terminal: Terminal) -> None:
     terminal.sees("moving_average", "Nothing is written here yet.", "q quit")
     terminal.writes("moving_average", "def moving_average(values, width):\n    return values[1:]\n")
     screen = terminal.sees("failed", "✗", "look at   moving_average.py, line 2")
@@ -54,14 +54,14 @@ def test_the_way_of_a_learner(terminal):
     terminal.is_as_before()
 
 
-def test_a_terminal_without_a_cursor_gets_lines(root):
+def test_a_terminal_without_a_cursor_gets_lines(root: Path) -> None:
     with Terminal(root, "watch", TERM="dumb") as terminal:
         terminal.sees("Each save grades the stage.", "Nothing is written")
         terminal.types("\x03")
         assert terminal.ends() == 1 and "\x1b" not in terminal.raw
 
 
-def test_keys_that_come_in_one_burst_are_told_apart(terminal):
+def test_keys_that_come_in_one_burst_are_told_apart(terminal: Terminal) -> None:
     terminal.sees("Nothing is written here yet.")
     terminal.types("hhl\x1b[B\x1b[Bhq")
     assert terminal.ends() == 1
@@ -74,14 +74,14 @@ def test_keys_that_come_in_one_burst_are_told_apart(terminal):
 
 
 @pytest.mark.slow
-def test_a_loop_is_suspected_before_the_time_is_up(terminal):
+def test_a_loop_is_suspected_before_the_time_is_up(terminal: Terminal) -> None:
     terminal.sees("Nothing is written here yet.")
     terminal.writes("moving_average", "def moving_average(values, width):\n    while True: pass\n")
     terminal.has_shown("is the machine busy, or is there an endless loop?", "grading, 1 s")
     terminal.sees("No answer in ", "call      moving_average(", "line 2: while True: pass")
 
 
-def test_what_the_code_prints_and_a_deleted_file_are_told(terminal):
+def test_what_the_code_prints_and_a_deleted_file_are_told(terminal: Terminal) -> None:
     terminal.sees("Nothing is written here yet.")
     terminal.writes(
         "moving_average",
@@ -92,7 +92,7 @@ def test_what_the_code_prints_and_a_deleted_file_are_told(terminal):
     terminal.sees("`grade reset moving_average` restores it")
 
 
-def test_all_done_is_exit_code_0_and_tomorrow_it_is_still_known(root):
+def test_all_done_is_exit_code_0_and_tomorrow_it_is_still_known(root: Path) -> None:
     for slug in ("moving_average", "smooth"):
         (root / "exercises" / f"{slug}.py").write_text(solution(slug), encoding="utf-8")
     for _ in ("today", "tomorrow"):
@@ -102,14 +102,14 @@ def test_all_done_is_exit_code_0_and_tomorrow_it_is_still_known(root):
             assert terminal.ends() == 0
 
 
-def test_the_terminal_is_left_as_it_was(terminal):
+def test_the_terminal_is_left_as_it_was(terminal: Terminal) -> None:
     terminal.sees("Nothing is written here yet.")
     terminal.types("\x03")  # Ctrl-C
     assert terminal.ends() == 1
     terminal.is_as_before()
 
 
-def test_every_size_is_filled_and_not_exceeded(terminal):
+def test_every_size_is_filled_and_not_exceeded(terminal: Terminal) -> None:
     terminal.sees("Nothing is written here yet.")
     terminal.writes("moving_average", "def moving_average(values, width):\n    return values[1:]\n")
     terminal.sees("failed")
@@ -129,7 +129,7 @@ def test_every_size_is_filled_and_not_exceeded(terminal):
         assert terminal.process.poll() is None
 
 
-def test_an_editor_gets_the_terminal_and_gives_it_back(terminal):
+def test_an_editor_gets_the_terminal_and_gives_it_back(terminal: Terminal) -> None:
     (terminal.root / "editor.py").write_text(
         "import sys, time\nprint('EDITING', sys.argv[1:], input('> '))\n", encoding="utf-8"
     )
@@ -143,7 +143,7 @@ def test_an_editor_gets_the_terminal_and_gives_it_back(terminal):
     assert terminal.process.poll() is None
 
 
-def test_without_a_terminal_it_prints_lines(root):
+def test_without_a_terminal_it_prints_lines(root: Path) -> None:
     at_once = {"PYTHONUNBUFFERED": "1"}
     process = start_grade("watch", cwd=root, env=at_once, stderr=subprocess.STDOUT)
     lines: list[str] = []
@@ -168,7 +168,9 @@ def test_without_a_terminal_it_prints_lines(root):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["watch", "grade"])
-def test_killed_at_any_moment_progress_stays_readable_and_never_sinks(root, command):
+def test_killed_at_any_moment_progress_stays_readable_and_never_sinks(
+    root: Path, command: str
+) -> None:
     """The file is saved again and again, right and wrong, while the command is killed."""
     random.seed(20260114)
     words = [] if command == "grade" else ["watch"]

@@ -83,7 +83,7 @@ def report(status: Status, *outcomes: Outcome, caused_by: str | None = None) -> 
 
 
 @pytest.mark.parametrize("before", [Status.NOT_STARTED, Status.FAILED])
-def test_how_far_the_trials_are_stands_where_the_seconds_would(before):
+def test_how_far_the_trials_are_stands_where_the_seconds_would(before: Status) -> None:
     state = replace(
         START, phase=Phase.JUDGING, seconds=9.0, trials=(15, 33), report=report(before, F)
     )
@@ -162,7 +162,7 @@ def draw(state: Watching, width: int = 80, height: int = 24, **options: Any) -> 
     return drawn.draw(watch_screen(state, height), width, **options)
 
 
-def test_why_work_in_another_place_is_not_graded_is_told():
+def test_why_work_in_another_place_is_not_graded_is_told() -> None:
     why = "fold is written in fold (1).py; move it to fold.py."
     stub = report(Status.NOT_STARTED, F)
     told = replace(stub, stages=(replace(stub.stages[0], why_not_started=why),))
@@ -181,7 +181,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_the_screen(name):
+def test_the_screen(name: str) -> None:
     shown = draw(SITUATIONS[name])
     counted = re.sub(r"\n{3,}", lambda run: f"\n({len(run[0]) - 1} empty lines)\n", shown)
     if name in ALIKE:
@@ -191,13 +191,13 @@ def test_the_screen(name):
     assert len(shown.rstrip("\n").split("\n")) == 24
 
 
-def test_no_golden_is_left_over():
+def test_no_golden_is_left_over() -> None:
     assert {path.stem for path in GOLDENS.iterdir()} == SITUATIONS.keys() - ALIKE
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 @pytest.mark.parametrize("width, height", [(200, 60), (80, 10), (40, 14), (20, 12)])
-def test_no_screen_is_larger_than_the_terminal(name, width, height):
+def test_no_screen_is_larger_than_the_terminal(name: str, width: int, height: int) -> None:
     lines = draw(SITUATIONS[name], width, height).rstrip("\n").split("\n")
     assert len(lines) <= height and max(map(len, lines)) <= width
 
@@ -216,13 +216,13 @@ ALL_KEYS = (
         (20, "q quit   ? keys"),
     ],
 )
-def test_the_keys_have_their_words_where_there_is_room(width, keys):
+def test_the_keys_have_their_words_where_there_is_room(width: int, keys: str) -> None:
     assert draw(FAILING, width).rstrip().endswith(f"\n  {keys}")
     without_trace = draw(FAILING.at(WINGS), width)
     assert "q quit" in without_trace and "t trace" not in without_trace
 
 
-def test_in_40_columns_no_word_is_cut():
+def test_in_40_columns_no_word_is_cut() -> None:
     known = {
         "fold": replace(PASSED.stage("fold"), best=41.0),
         "kite": StageProgress(status=Status.PASSED, score=5.0),
@@ -246,11 +246,11 @@ def test_in_40_columns_no_word_is_cut():
     assert "9 of 18 checks pass" in shown
 
 
-def test_the_sum_has_the_old_points_while_they_are_shown():
+def test_the_sum_has_the_old_points_while_they_are_shown() -> None:
     assert "0 of 2 stages, 10 of 100 points" in draw(SITUATIONS["judging_again"])
 
 
-def test_the_title_gives_way_to_what_is_reached():
+def test_the_title_gives_way_to_what_is_reached() -> None:
     course = replace(COURSE, title="Paper birds, from the fold to the wing")
     state = replace(SITUATIONS["all_done"], workspace=Workspace(Path("birds"), course))
     assert "Paper birds, from" in draw(state, 100)
@@ -259,7 +259,7 @@ def test_the_title_gives_way_to_what_is_reached():
     assert "2 of 2 stages, 100 of 100 points, +5 bonus" in shown
 
 
-def test_when_the_core_is_done_the_last_stage_says_what_comes_next():
+def test_when_the_core_is_done_the_last_stage_says_what_comes_next() -> None:
     core = {s.slug: StageProgress(0, Status.PASSED, score=s.points) for s in (FOLD, WINGS)}
     state = replace(
         SITUATIONS["passed_and_next"], progress=Progress(core), success=Success(WINGS, 60, "Two.")
@@ -269,7 +269,7 @@ def test_when_the_core_is_done_the_last_stage_says_what_comes_next():
     assert "grade certificate" not in draw(state.showing(KeysShown()))
 
 
-def test_bonus_stages_that_are_left_are_counted():
+def test_bonus_stages_that_are_left_are_counted() -> None:
     core = {s.slug: StageProgress(0, Status.PASSED, score=s.points) for s in (FOLD, WINGS)}
     shown = draw(replace(SITUATIONS["all_done"], progress=Progress(core)))
     assert "All 2 stages pass. Well done!\n" in shown
@@ -277,7 +277,7 @@ def test_bonus_stages_that_are_left_are_counted():
 
 
 @pytest.mark.parametrize("height", range(16, 30))
-def test_what_is_likely_is_not_cut_for_a_long_message(height):
+def test_what_is_likely_is_not_cut_for_a_long_message(height: int) -> None:
     failing = FAILING.report
     long = replace(failing.stages[0].checks[1], message=MESSAGE + "\n  and so on" * 30)
     stage = replace(failing.stages[0], checks=(long,))
@@ -285,7 +285,7 @@ def test_what_is_likely_is_not_cut_for_a_long_message(height):
     assert "Likely:" in shown and "where is" in shown
 
 
-def test_line_by_line_only_what_is_new_is_told():
+def test_line_by_line_only_what_is_new_is_told() -> None:
     def told(before: Watching | None, state: Watching) -> str:
         screen = news(before, state)
         return "" if screen is None else drawn.draw(screen)
@@ -320,7 +320,7 @@ def partial(state: Watching, **changes: Any) -> str:
     return " ".join(draw(shown, color_system=None).split())
 
 
-def test_of_a_students_copy_it_says_what_is_left():
+def test_of_a_students_copy_it_says_what_is_left() -> None:
     whole = report(Status.PASSED, P, P)
     seen = replace(whole, stages=tuple(replace(s, is_partial=True) for s in whole.stages))
     known = {s.slug: StageProgress(status=Status.PASSED, score=20.0) for s in (FOLD, WINGS)}
@@ -336,7 +336,7 @@ def test_of_a_students_copy_it_says_what_is_left():
         assert "passed" not in said and "Well done" not in said and "grade solution" not in said
 
 
-def test_an_earlier_stage_may_be_the_cause():
+def test_an_earlier_stage_may_be_the_cause() -> None:
     whole = report(Status.FAILED, P, F)
     seen = tuple(replace(s, is_partial=True, perhaps="wings") for s in whole.stages)
     said = partial(replace(FAILING, report=replace(whole, stages=seen)))

@@ -145,7 +145,7 @@ def passed(found: Board) -> set[str]:
 # --- what was found ----------------------------------------------------------------------------
 
 
-def test_of_two_that_break_in_one_go_both_are_judged(root):
+def test_of_two_that_break_in_one_go_both_are_judged(root: Path) -> None:
     """As git checkout or an editor's save-all does."""
     with watching(root) as learner:
         assert passed(learner.settles()) == {"moving_average", "smooth", "roughness"}
@@ -159,7 +159,7 @@ def test_of_two_that_break_in_one_go_both_are_judged(root):
     expect_no_stale_verdict(learner.boards + later.boards)
 
 
-def test_what_changed_while_nobody_watched_is_judged(root):
+def test_what_changed_while_nobody_watched_is_judged(root: Path) -> None:
     with watching(root) as learner:
         learner.settles()
     save(root, {"moving_average.py": None, "roughness.py": wrong("roughness")})
@@ -170,7 +170,7 @@ def test_what_changed_while_nobody_watched_is_judged(root):
     expect_no_stale_verdict(later.boards)
 
 
-def test_a_helper_in_a_folder_below_is_followed(root):
+def test_a_helper_in_a_folder_below_is_followed(root: Path) -> None:
     with watching(root) as learner:
         learner.settles()
         save(root, {"tools/part.py": "", "smooth.py": "import tools.part\n" + right("smooth")})
@@ -180,7 +180,7 @@ def test_a_helper_in_a_folder_below_is_followed(root):
     expect_no_stale_verdict(learner.boards)
 
 
-def test_a_folder_that_is_refused_has_no_points_left(root):
+def test_a_folder_that_is_refused_has_no_points_left(root: Path) -> None:
     with watching(root) as learner:
         learner.settles()
         save(root, {"huge.py": "#" * ((1 << 20) + 1)})
@@ -190,7 +190,7 @@ def test_a_folder_that_is_refused_has_no_points_left(root):
     expect_no_stale_verdict(learner.boards)
 
 
-def test_a_text_that_differs_in_no_stamp_is_seen(root):
+def test_a_text_that_differs_in_no_stamp_is_seen(root: Path) -> None:
     """The file has the same length and times; on some systems two saves have the same time."""
     file = root / "exercises" / "roughness.py"
     with watching(root) as learner:
@@ -201,7 +201,7 @@ def test_a_text_that_differs_in_no_stamp_is_seen(root):
         assert passed(learner.settles()) == {"moving_average", "smooth"}
 
 
-def test_a_save_comes_before_what_is_left_to_judge(root):
+def test_a_save_comes_before_what_is_left_to_judge(root: Path) -> None:
     """Another stage never ends, and is judged in the background."""
     patient = replace(TINY, limits=replace(TINY.limits, call_seconds=3 * LONGEST))
     endless = "import time\ndef smooth(values, width, times=1):\n    while True: time.sleep(1)\n"
@@ -216,7 +216,7 @@ def test_a_save_comes_before_what_is_left_to_judge(root):
         learner.sees(lambda state: state.panel is not None)
 
 
-def test_it_turns_only_to_what_does_not_pass(root):
+def test_it_turns_only_to_what_does_not_pass(root: Path) -> None:
     """After a save that changes nothing for the worse the learner stays where they are."""
     with watching(root) as learner:
         learner.settles()
@@ -227,7 +227,7 @@ def test_it_turns_only_to_what_does_not_pass(root):
     assert turned_to == {"moving_average"}
 
 
-def test_a_notebooks_verdict_is_none_on_the_files(root):
+def test_a_notebooks_verdict_is_none_on_the_files(root: Path) -> None:
     save(root, {"roughness.py": stub("roughness")})
     result = StageResult("roughness", "", Status.PASSED, 2, 2, True, ())
     notebook = Submission("a notebook", {}, cells=("x = 1",))
@@ -238,7 +238,7 @@ def test_a_notebooks_verdict_is_none_on_the_files(root):
     assert learner.boards[0][1]["roughness"] == (None, 0)
 
 
-def test_a_course_that_changes_ends_it(root, tmp_path):
+def test_a_course_that_changes_ends_it(root: Path, tmp_path: Path) -> None:
     course = copy_tiny(tmp_path / "course")
     watch = Watch(Workspace(root, course), None, "cpu", SEED, changes_course, lambda *_: "")
     with pytest.raises(KitError, match="the course has changed: type `grade watch` again"):
@@ -329,17 +329,17 @@ def live(root: Path, seed: int, rounds: int, steps: int) -> None:
     expect_no_stale_verdict(boards)
 
 
-def test_no_board_is_ever_stale(root):
+def test_no_board_is_ever_stale(root: Path) -> None:
     live(root, seed=15, rounds=2, steps=3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_no_board_is_ever_stale_in_a_long_life(root, seed):
+def test_no_board_is_ever_stale_in_a_long_life(root: Path, seed: int) -> None:
     live(root, seed, rounds=4, steps=8)
 
 
-def test_a_verdict_is_on_what_was_read(root):
+def test_a_verdict_is_on_what_was_read(root: Path) -> None:
     """What is saved while `grade` runs is not what it has judged."""
     workspace = Workspace(root, TINY)
     before = see(workspace.exercises)

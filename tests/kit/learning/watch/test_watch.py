@@ -54,7 +54,7 @@ def learner(root: Path) -> Iterator[Learner]:
         yield someone
 
 
-def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner):
+def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner: Learner) -> None:
     learner.writes(FIRST.slug, WRONG)
     failed = learner.judged(FIRST.slug, Status.FAILED)
     assert 0 < failed.seconds < LONGEST
@@ -79,7 +79,7 @@ def test_a_save_is_judged_and_a_pass_opens_the_next_stage(learner):
     assert passing and all(s.success and s.success.stage == s.stage for s in passing)
 
 
-def test_the_place_of_a_mistake_is_added_to_the_verdict(learner):
+def test_the_place_of_a_mistake_is_added_to_the_verdict(learner: Learner) -> None:
     right = TINY.stage(FIRST.slug).solution_file.read_text(encoding="utf-8")
     learner.writes(FIRST.slug, right.replace("window.mean()", "abs(window.mean())"))
     learner.judged(FIRST.slug, Status.FAILED)
@@ -92,7 +92,7 @@ def test_the_place_of_a_mistake_is_added_to_the_verdict(learner):
     assert read_progress(learner.root).progress.stage(FIRST.slug).attempts == 1
 
 
-def test_the_example_runs_again_at_each_save_and_keeps_what_was_before(learner):
+def test_the_example_runs_again_at_each_save_and_keeps_what_was_before(learner: Learner) -> None:
     def shows(number: float, before: float | None) -> Callable[[Watching], bool]:
         def there(state: Watching) -> bool:
             panel = state.panel
@@ -127,7 +127,7 @@ def _largest(trace: Trace) -> float:
 
 
 @pytest.mark.slow
-def test_tests_of_the_learner_tell_how_many_modules_they_have_judged(tmp_path):
+def test_tests_of_the_learner_tell_how_many_modules_they_have_judged(tmp_path: Path) -> None:
     stage = COURSE.stage("write_the_tests")
     shutil.copytree(COURSE.root / "solutions", tmp_path / "exercises")
     with Learner(Workspace(tmp_path, COURSE), stage) as someone:
@@ -137,7 +137,7 @@ def test_tests_of_the_learner_tell_how_many_modules_they_have_judged(tmp_path):
     assert len(told) > 2 and list(done) == sorted(done) and len(set(total)) == 1
 
 
-def test_a_save_while_the_old_code_runs_ends_that_at_once(root):
+def test_a_save_while_the_old_code_runs_ends_that_at_once(root: Path) -> None:
     patient = replace(TINY, limits=replace(TINY.limits, call_seconds=3 * LONGEST))
     with Learner(Workspace(root, patient)) as learner:
         learner.judged(FIRST.slug, Status.NOT_STARTED)
@@ -148,7 +148,7 @@ def test_a_save_while_the_old_code_runs_ends_that_at_once(root):
         learner.judged(FIRST.slug, Status.FAILED)  # long before the loop's time is up
 
 
-def test_a_save_of_another_stage_turns_to_it(learner):
+def test_a_save_of_another_stage_turns_to_it(learner: Learner) -> None:
     learner.solves(SECOND.slug)
     waits = learner.judged(SECOND.slug, Status.FAILED)
     assert waits.report is not None and waits.report.stages[0].caused_by == FIRST.slug
@@ -156,7 +156,7 @@ def test_a_save_of_another_stage_turns_to_it(learner):
     learner.judged(BONUS.slug, Status.NOT_STARTED)  # by way of the second, which now passes
 
 
-def test_a_save_beside_exercises_is_noticed(learner):
+def test_a_save_beside_exercises_is_noticed(learner: Learner) -> None:
     learner.judged(FIRST.slug, Status.NOT_STARTED)
     shutil.copy(FIRST.solution_file, learner.root)
     told = learner.sees(
@@ -168,7 +168,9 @@ def test_a_save_beside_exercises_is_noticed(learner):
     )
 
 
-def test_a_file_that_is_not_python_or_half_written_or_empty_or_gone_is_told_calmly(learner):
+def test_a_file_that_is_not_python_or_half_written_or_empty_or_gone_is_told_calmly(
+    learner: Learner,
+) -> None:
     def says(text: str) -> Callable[[Watching], bool]:
         return lambda state: (
             state.phase is Phase.WAITING
@@ -189,7 +191,7 @@ def test_a_file_that_is_not_python_or_half_written_or_empty_or_gone_is_told_calm
     learner.sees(lambda state: state.success is not None)
 
 
-def test_the_keys(learner):
+def test_the_keys(learner: Learner) -> None:
     learner.writes(FIRST.slug, WRONG)
     learner.judged(FIRST.slug, Status.FAILED)
     learner.presses("h")
@@ -223,7 +225,7 @@ def test_the_keys(learner):
     learner.judged(FIRST.slug, Status.FAILED)
 
 
-def test_without_a_place_to_remember_it_goes_on_and_says_so(root):
+def test_without_a_place_to_remember_it_goes_on_and_says_so(root: Path) -> None:
     memory_folder(root).write_text("not a folder", encoding="utf-8")
     with Learner(Workspace(root, TINY)) as someone:
         someone.sees(lambda state: ".grade" in state.notice)
@@ -231,7 +233,7 @@ def test_without_a_place_to_remember_it_goes_on_and_says_so(root):
         someone.judged(SECOND.slug, Status.NOT_STARTED)
 
 
-def test_quitting_at_once_leaves_nothing_behind(root):
+def test_quitting_at_once_leaves_nothing_behind(root: Path) -> None:
     before = set(threading.enumerate())
     someone = Learner(Workspace(root, TINY))
     someone.presses("q")

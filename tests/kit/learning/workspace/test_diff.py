@@ -17,7 +17,7 @@ def drawn(console: type[Console] = Console, encoding: str = "utf-8", **options: 
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
-def test_every_console_gets_it_whole(encoding):
+def test_every_console_gets_it_whole(encoding: str) -> None:
     text = drawn(encoding=encoding)
     assert max(len(line) for line in text.splitlines()) <= 60
     assert LONG.replace(" ", "") in "".join(text.split())
@@ -29,13 +29,13 @@ def test_every_console_gets_it_whole(encoding):
     assert [line[0] for line in text.splitlines() if line.startswith(("+", "-"))] == [*"-+-+-+"]
 
 
-def test_colour_adds_nothing_but_colour():
+def test_colour_adds_nothing_but_colour() -> None:
     coloured = drawn(force_terminal=True, color_system="standard")
     assert "\x1b[31m-two" in coloured
     assert "\x1b[32m+" in coloured
 
 
-def test_for_a_screen_reader_words_stand_in_place_of_signs():
+def test_for_a_screen_reader_words_stand_in_place_of_signs() -> None:
     text = drawn(PlainConsole)
     assert text.startswith("From line 1:\none\nremoved: two\nadded:     letters = ")
     assert "\nremoved: five\nadded: fünf" in text

@@ -6,6 +6,7 @@ import pytest
 
 from grader.command.main import main
 from tests.kit.support.files import edit
+from tests.kit.support.tiny import Capture, Typed
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def work_in(file: Path) -> None:
     edit(file, "raise NotImplementedError", "return len")
 
 
-def test_what_has_changed(fold, grade):
+def test_what_has_changed(fold: Path, grade: Typed) -> None:
     work_in(fold)
     assert grade("diff", "fold").splitlines() == [
         "--- exercises/fold.py (stub)",
@@ -33,18 +34,20 @@ def test_what_has_changed(fold, grade):
     ]
 
 
-def test_line_ends_and_the_byte_order_mark_are_no_change(fold, grade):
+def test_line_ends_and_the_byte_order_mark_are_no_change(fold: Path, grade: Typed) -> None:
     fold.write_bytes(b"\xef\xbb\xbf" + fold.read_bytes().replace(b"\n", b"\r\n"))
     assert grade("diff", "fold") == "  exercises/fold.py is unchanged: it is still the stub.\n"
 
 
-def test_without_a_stage_it_is_the_current_one(birds, fold, grade, monkeypatch):
+def test_without_a_stage_it_is_the_current_one(
+    birds: Path, fold: Path, grade: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work_in(fold)
     monkeypatch.chdir(birds / "exercises")
     assert grade("diff") == "  wings.py is unchanged: it is still the stub.\n"
 
 
-def test_without_a_stage_where_nothing_can_be_remembered(birds, capsys):
+def test_without_a_stage_where_nothing_can_be_remembered(birds: Path, capsys: Capture) -> None:
     (birds / ".grade").write_text("in the way", encoding="utf-8")
     assert main(["diff"]) == 0
     shown = capsys.readouterr()
@@ -52,13 +55,15 @@ def test_without_a_stage_where_nothing_can_be_remembered(birds, capsys):
     assert shown.err.count("\n") == 1
 
 
-def test_a_workspace_remembers_the_stub_it_began_from(birds, workspace, grade):
+def test_a_workspace_remembers_the_stub_it_began_from(
+    birds: Path, workspace: Path, grade: Typed
+) -> None:
     solution = birds / "solutions" / "fold.py"
     edit(solution, "Do it", "Done anew")
     assert "it is still the stub" in grade("diff", "fold")
 
 
-def test_what_cannot_be_compared(fold, refused):
+def test_what_cannot_be_compared(fold: Path, refused: Typed) -> None:
     words = ("diff", "fold")
     fold.write_bytes(b"\xff")
     assert "exercises/fold.py: is not UTF-8" in refused(*words)

@@ -35,11 +35,11 @@ def mine(tmp_path: Path, course: Course) -> Workspace:
     return Workspace(tmp_path / "mine", course)
 
 
-def test_a_file_that_is_not_there_is_none(mine):
+def test_a_file_that_is_not_there_is_none(mine: Workspace) -> None:
     assert read_work(mine.file(mine.course.stages[0])) is None
 
 
-def test_what_is_no_plain_file_is_refused(tmp_path):
+def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
     target.write_text("x = 1\n", encoding="utf-8")
     link.symlink_to(target)
@@ -68,12 +68,12 @@ def test_what_is_no_plain_file_is_refused(tmp_path):
         (b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfx\ny\n"),
     ],
 )
-def test_line_ends_and_byte_order_mark_are_kept(data, written):
+def test_line_ends_and_byte_order_mark_are_kept(data: bytes, written: bytes) -> None:
     assert ended_like(data, "x\ny\n").encode() == written
     assert text_of(written) == "x\ny\n"
 
 
-def test_what_is_replaced_is_kept_each_time(mine):
+def test_what_is_replaced_is_kept_each_time(mine: Workspace) -> None:
     (stage,) = mine.course.stages
     assert write_work(mine, stage, STUB) is None
     for number, work in enumerate((b"one\r\n", b"\xff"), start=1):
@@ -84,7 +84,7 @@ def test_what_is_replaced_is_kept_each_time(mine):
         assert mine.file(stage).read_bytes() == STUB.encode()
 
 
-def test_a_link_is_not_written_through(mine, tmp_path):
+def test_a_link_is_not_written_through(mine: Workspace, tmp_path: Path) -> None:
     (stage,) = mine.course.stages
     target = tmp_path / "elsewhere.py"
     target.write_text("precious\n", encoding="utf-8")
@@ -95,7 +95,7 @@ def test_a_link_is_not_written_through(mine, tmp_path):
     assert target.read_text(encoding="utf-8") == "precious\n"
 
 
-def test_without_a_copy_nothing_is_replaced(mine):
+def test_without_a_copy_nothing_is_replaced(mine: Workspace) -> None:
     (stage,) = mine.course.stages
     mine.exercises.mkdir()
     mine.file(stage).write_text("work\n", encoding="utf-8")
@@ -105,7 +105,9 @@ def test_without_a_copy_nothing_is_replaced(mine):
     assert mine.file(stage).read_text(encoding="utf-8") == "work\n"
 
 
-def test_a_workspace_keeps_the_stub_and_a_checkout_takes_the_course_s(mine, course):
+def test_a_workspace_keeps_the_stub_and_a_checkout_takes_the_course_s(
+    mine: Workspace, course: Course
+) -> None:
     (stage,) = course.stages
     assert kept_stub(mine, stage) is None
     assert began_from(mine, stage) == STUB

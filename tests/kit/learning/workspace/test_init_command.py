@@ -29,21 +29,21 @@ def here(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return folder
 
 
-def test_a_named_folder_and_what_to_type_next(birds, init):
+def test_a_named_folder_and_what_to_type_next(birds: Path, init: Typed) -> None:
     said = init("my birds")
     assert said.startswith("Made my birds: exercises/ with 3 files to work in")
     assert said.endswith("Go there: cd 'my birds' Grade at each save: grade watch")
     assert (birds / "my birds" / "exercises" / "fold.py").is_file()
 
 
-def test_without_a_name_it_is_the_course_s(birds, here, init):
+def test_without_a_name_it_is_the_course_s(birds: Path, here: Path, init: Typed) -> None:
     assert "cd paper-birds" in init("--course", str(birds))
     assert (here / "paper-birds" / "README.md").read_text("utf-8").startswith("# Paper birds\n")
     again = init("--course", str(birds))
     assert again.startswith("paper-birds is already a workspace. Nothing is missing.")
 
 
-def test_the_working_folder(birds, here, init):
+def test_the_working_folder(birds: Path, here: Path, init: Typed) -> None:
     said = init(".", "--course", str(birds))
     assert said.startswith("Made a workspace here:")
     assert said.endswith("Grade at each save: grade watch Stuck? grade hint")
@@ -51,7 +51,9 @@ def test_the_working_folder(birds, here, init):
 
 @pytest.mark.parametrize("words", [[], ["."], ["exercises/.."]])
 @pytest.mark.parametrize("below", [".", "exercises"])
-def test_the_course_s_own_folder_is_left_alone(birds, refused, monkeypatch, words, below):
+def test_the_course_s_own_folder_is_left_alone(
+    birds: Path, refused: Typed, monkeypatch: pytest.MonkeyPatch, words: list[str], below: str
+) -> None:
     before = sorted(birds.rglob("*"))
     if not words:
         monkeypatch.chdir(birds / below)
@@ -59,7 +61,9 @@ def test_the_course_s_own_folder_is_left_alone(birds, refused, monkeypatch, word
     assert sorted(birds.rglob("*")) == before
 
 
-def test_typed_again_it_brings_back_what_is_missing(birds, init, monkeypatch):
+def test_typed_again_it_brings_back_what_is_missing(
+    birds: Path, init: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     init("mine")
     mine = birds / "mine"
     (mine / "exercises" / "fold.py").unlink()
@@ -75,7 +79,7 @@ def test_typed_again_it_brings_back_what_is_missing(birds, init, monkeypatch):
     assert init("mine").startswith("mine is already a workspace. Nothing is missing.")
 
 
-def test_a_workspace_keeps_its_course(birds, here, init):
+def test_a_workspace_keeps_its_course(birds: Path, here: Path, init: Typed) -> None:
     mine = birds / "mine"
     init(str(mine), "--course", str(birds))
     (mine / "README.md").unlink()
@@ -83,14 +87,18 @@ def test_a_workspace_keeps_its_course(birds, here, init):
     assert (mine / "README.md").read_text("utf-8").startswith("# Paper birds\n")
 
 
-def test_a_copy_without_its_hidden_files_is_still_the_workspace(birds, here, init):
+def test_a_copy_without_its_hidden_files_is_still_the_workspace(
+    birds: Path, here: Path, init: Typed
+) -> None:
     init(".", "--course", str(birds))
     shutil.rmtree(here / ".grade")
     assert init("--course", str(birds)).startswith("This folder is already a workspace.")
     assert not (here / "paper-birds").exists()
 
 
-def test_a_spoilt_mark_is_written_anew(birds, init, refused, monkeypatch):
+def test_a_spoilt_mark_is_written_anew(
+    birds: Path, init: Typed, refused: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     init("mine")
     mark = birds / "mine" / ".grade" / "workspace.json"
     monkeypatch.chdir(birds / "mine")
@@ -106,7 +114,7 @@ def test_a_spoilt_mark_is_written_anew(birds, init, refused, monkeypatch):
     assert "another version of the kit wrote it" in refused("init")
 
 
-def test_in_plain_letters(birds, grade):
+def test_in_plain_letters(birds: Path, grade: Typed) -> None:
     assert grade("init", "mine", "--plain").isascii()
 
 
@@ -114,7 +122,7 @@ def test_in_plain_letters(birds, grade):
     "words",
     [["init", "other"], ["diff", "fold"], ["reset", "fold"], ["update"], ["solution", "fold"]],
 )
-def test_imports_nothing_that_is_slow(workspace, words):
+def test_imports_nothing_that_is_slow(workspace: Path, words: list[str]) -> None:
     imported = imported_by(*words, code=2 if words[0] == "solution" else 0, cwd=workspace)
     assert not imported & {"torch", "pytest", "numpy", "subprocess", "asyncio", "matplotlib"}
 
@@ -138,7 +146,9 @@ for file in sys.argv[1:]:
 @pytest.mark.skipif(
     shutil.which("mypy", path=os.path.dirname(sys.executable)) is None, reason="no mypy"
 )
-def test_type_checkers_and_the_run_button_work(tmp_path, init, monkeypatch):
+def test_type_checkers_and_the_run_button_work(
+    tmp_path: Path, init: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the folder of the real course, with the solutions in place of the stubs."""
     monkeypatch.chdir(tmp_path)
     init("mine", "--course", str(ROOT))

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from grader.command.main import main
 from grader.read.course_file import find_stage, read_course
 from grader.read.dependencies import course_digest, text_digests
@@ -12,10 +14,10 @@ from grader.read.submission import read_submission
 from grader.types.progress import NOTEBOOK
 from grader.types.report import StageResult, Status
 from tests.kit.support.files import edit
-from tests.kit.support.tiny import solve
+from tests.kit.support.tiny import Capture, Say, Typed, solve
 
 
-def test_lists_every_stage(birds, grade):
+def test_lists_every_stage(birds: Path, grade: Typed) -> None:
     shown = [" ".join(line.split()) for line in grade("list").splitlines()]
     assert [line for line in shown if line] == [
         "Paper birds 2 stages, 100 points",
@@ -32,7 +34,7 @@ def test_lists_every_stage(birds, grade):
     ]
 
 
-def test_a_stages_number_is_the_one_that_grade_knows_it_by(birds, grade):
+def test_a_stages_number_is_the_one_that_grade_knows_it_by(birds: Path, grade: Typed) -> None:
     toml = birds / "course.toml"
     edit(toml, "points = 60", "points = 60\nbonus = true")
     edit(toml, "points = 5\nbonus = true", "points = 5")
@@ -42,7 +44,9 @@ def test_a_stages_number_is_the_one_that_grade_knows_it_by(birds, grade):
     assert all(find_stage(course, number).slug == slug for number, slug in shown)
 
 
-def test_from_a_folder_below_and_by_name(birds, grade, monkeypatch):
+def test_from_a_folder_below_and_by_name(
+    birds: Path, grade: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(birds / "exercises")
     from_below = grade("list")
     monkeypatch.chdir("/")
@@ -59,7 +63,9 @@ def graded(birds: Path, text: str = "") -> None:
     remember_results(birds, [result], submission, texts)
 
 
-def test_shows_what_is_remembered_and_tells_of_a_spoilt_memory(birds, capsys):
+def test_shows_what_is_remembered_and_tells_of_a_spoilt_memory(
+    birds: Path, capsys: Capture
+) -> None:
     update_progress(birds, lambda now: now.with_hint("fold", 2))
     graded(birds)
     assert main(["list"]) == 0
@@ -70,7 +76,7 @@ def test_shows_what_is_remembered_and_tells_of_a_spoilt_memory(birds, capsys):
     assert "so far" not in shown.out and "progress.json.corrupt-1" in shown.err
 
 
-def test_says_when_a_verdict_is_not_on_the_present_files(birds, capsys):
+def test_says_when_a_verdict_is_not_on_the_present_files(birds: Path, capsys: Capture) -> None:
     def shown() -> str:
         assert main(["list"]) == 0
         return " ".join(capsys.readouterr().out.split())
@@ -87,7 +93,7 @@ def test_says_when_a_verdict_is_not_on_the_present_files(birds, capsys):
     assert "so far not graded yet, best 40 of 40" in shown()
 
 
-def test_a_stage_waits_while_an_earlier_one_makes_it_fail(tiny, say):
+def test_a_stage_waits_while_an_earlier_one_makes_it_fail(tiny: Path, say: Say) -> None:
     solve(tiny, "moving_average", "smooth")
     edit(
         tiny / "exercises" / "moving_average.py",

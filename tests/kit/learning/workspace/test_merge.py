@@ -26,12 +26,12 @@ BASE = "a\nb\nc\nd\ne\nf\n"
         ("a\nd\ne\nf\n", "a\nb\nC\nd\ne\nf\n", None),  # removed and changed
     ],
 )
-def test_merge(one, other, merged):
+def test_merge(one: str, other: str, merged: str | None) -> None:
     assert merge(BASE, one, other) == merged
     assert merge(BASE, other, one) == merged
 
 
-def test_what_either_has_added_is_in_it():
+def test_what_either_has_added_is_in_it() -> None:
     numbers = random.Random(5)
     lines = [f"line {n}\n" if n % 3 else "\n" for n in range(40)]  # as in code
     brought_together = 0

@@ -1,5 +1,7 @@
 """A learner sees what has changed in a course since the version that they know."""
 
+from pathlib import Path
+
 import pytest
 
 from grader.learning.workspace.news import news, read_news
@@ -41,12 +43,12 @@ CHANGES = """# What is new
         ("", "3", []),
     ],
 )
-def test_the_sections_since_then(seen, present, words):
+def test_the_sections_since_then(seen: str, present: str, words: list[str]) -> None:
     found = news(CHANGES, seen, present)
     assert [line[2:] for line in found.splitlines() if line.startswith("- ")] == words
 
 
-def test_no_file_no_version_and_nothing_new_say_nothing(tmp_path):
+def test_no_file_no_version_and_nothing_new_say_nothing(tmp_path: Path) -> None:
     file = tmp_path / "CHANGES.md"
     assert read_news(file, "", "1.9") == ""
     file.write_text(CHANGES, encoding="utf-8")

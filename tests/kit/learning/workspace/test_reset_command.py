@@ -10,7 +10,7 @@ from grader.read.progress import read_progress, update_progress
 from grader.types.progress import Progress, StageProgress
 from grader.types.report import Status
 from tests.kit.support.files import edit
-from tests.kit.support.tiny import Typed
+from tests.kit.support.tiny import Capture, Typed
 
 Reset = Callable[[], list[str]]
 WORK = b"def fold(sheet):\r\n    return sheet / 2 # \xff\r\n"
@@ -28,7 +28,7 @@ def reset_fold(grade: Typed) -> Reset:
     return lambda: [line.strip() for line in grade("reset", "fold").splitlines()]
 
 
-def test_the_stub_is_back_and_the_work_is_kept(mine, reset_fold):
+def test_the_stub_is_back_and_the_work_is_kept(mine: Path, reset_fold: Reset) -> None:
     fold, wings = (mine / "exercises" / f"{slug}.py" for slug in ("fold", "wings"))
     stub = fold.read_bytes()
     wings.write_bytes(WORK)
@@ -43,7 +43,7 @@ def test_the_stub_is_back_and_the_work_is_kept(mine, reset_fold):
     assert wings.read_bytes() == WORK
 
 
-def test_nothing_to_do(mine, reset_fold):
+def test_nothing_to_do(mine: Path, reset_fold: Reset) -> None:
     fold = mine / "exercises" / "fold.py"
     windows = fold.read_bytes().replace(b"\n", b"\r\n")
     fold.write_bytes(windows)
@@ -53,7 +53,7 @@ def test_nothing_to_do(mine, reset_fold):
     assert not (mine / ".grade" / "replaced").exists()
 
 
-def test_a_missing_file_comes_back(mine, reset_fold):
+def test_a_missing_file_comes_back(mine: Path, reset_fold: Reset) -> None:
     fold = mine / "exercises" / "fold.py"
     stub = fold.read_bytes()
     fold.unlink()
@@ -61,7 +61,7 @@ def test_a_missing_file_comes_back(mine, reset_fold):
     assert fold.read_bytes() == stub
 
 
-def test_progress_stays(mine, reset_fold):
+def test_progress_stays(mine: Path, reset_fold: Reset) -> None:
     passed = StageProgress(status=Status.PASSED, best=40.0, attempts=3, passed="2026-01-01")
     update_progress(mine, lambda now: Progress({"fold": passed}))
     (mine / "exercises" / "fold.py").write_bytes(WORK)
@@ -69,7 +69,9 @@ def test_progress_stays(mine, reset_fold):
     assert read_progress(mine).progress.stage("fold") == passed
 
 
-def test_a_workspace_goes_back_to_the_stub_it_began_from(birds, workspace, reset_fold):
+def test_a_workspace_goes_back_to_the_stub_it_began_from(
+    birds: Path, workspace: Path, reset_fold: Reset
+) -> None:
     fold, solution = Path("exercises/fold.py"), birds / "solutions" / "fold.py"
     stub = fold.read_bytes()
     fold.write_bytes(WORK)
@@ -79,6 +81,6 @@ def test_a_workspace_goes_back_to_the_stub_it_began_from(birds, workspace, reset
 
 
 @pytest.mark.parametrize("words", [["reset", "fond"], ["reset", "fold", "wings"], ["reset"]])
-def test_exactly_one_stage(birds, capsys, words):
+def test_exactly_one_stage(birds: Path, capsys: Capture, words: list[str]) -> None:
     assert main(words) == 2
     assert capsys.readouterr().err != ""

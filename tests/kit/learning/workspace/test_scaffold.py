@@ -20,7 +20,7 @@ KIT = Path(__file__).parents[2]
 SLUGS = [stage.slug for stage in TINY.stages]
 
 
-def test_a_new_folder(tmp_path):
+def test_a_new_folder(tmp_path: Path) -> None:
     root = tmp_path / "deep" / "down"
     made = make_workspace(root, TINY, None)
     assert not made.was_there
@@ -36,7 +36,7 @@ def test_a_new_folder(tmp_path):
         assert stub == kept_stub(workspace, stage) == stage.exercise_file.read_text("utf-8")
 
 
-def test_the_readme_is_the_course_s_and_fits_a_terminal():
+def test_the_readme_is_the_course_s_and_fits_a_terminal() -> None:
     text = folder_files(TINY, None)["README.md"]
     assert text.startswith("# Smooth a curve\n")
     assert "Open the first file, `moving_average.py`" in text
@@ -44,7 +44,7 @@ def test_the_readme_is_the_course_s_and_fits_a_terminal():
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
-def test_the_readme_names_only_what_the_course_has():
+def test_the_readme_names_only_what_the_course_has() -> None:
     for course, has_all in ((COURSE, True), (TINY, False)):
         text = folder_files(course, None)["README.md"]
         assert "| `grade trace STAGE` |" in text and "| `grade certificate` |" in text
@@ -53,7 +53,7 @@ def test_the_readme_names_only_what_the_course_has():
     assert "grade certificate" not in partial and "grade solution" not in partial
 
 
-def test_the_readme_s_command_runs_the_examples_of_a_file(tmp_path):
+def test_the_readme_s_command_runs_the_examples_of_a_file(tmp_path: Path) -> None:
     make_workspace(tmp_path / "work", TINY, None)
     found = re.search(
         r"    python (-m doctest .*)", (tmp_path / "work" / "README.md").read_text("utf-8")
@@ -67,7 +67,7 @@ def test_the_readme_s_command_runs_the_examples_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("python", [None, sys.executable, 'C:\\a "b"\\python.exe'])
-def test_the_editor_s_settings_are_json(python):
+def test_the_editor_s_settings_are_json(python: str | None) -> None:
     files = folder_files(TINY, python)
     settings = json.loads(files[".vscode/settings.json"])
     assert settings.get("python.defaultInterpreterPath") == python
@@ -77,7 +77,7 @@ def test_the_editor_s_settings_are_json(python):
     assert words == [*start, "${fileBasenameNoExtension}"]
 
 
-def test_an_editor_finds_the_place_of_every_failure_on_a_screen():
+def test_an_editor_finds_the_place_of_every_failure_on_a_screen() -> None:
     (task, *_) = json.loads(folder_files(TINY, None)[".vscode/tasks.json"])["tasks"]
     pattern = task["problemMatcher"]["pattern"]
     screens = [*KIT.glob("situations/*/expected.txt"), *KIT.glob("show/goldens/*.txt")]
@@ -93,7 +93,7 @@ def test_an_editor_finds_the_place_of_every_failure_on_a_screen():
 
 
 @pytest.mark.parametrize("name", ["README.md", "exercises/smooth.py", ".vscode/tasks.json"])
-def test_nothing_is_written_over(tmp_path, name):
+def test_nothing_is_written_over(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("somebody's", encoding="utf-8")
     before = tree(tmp_path)
@@ -104,7 +104,9 @@ def test_nothing_is_written_over(tmp_path, name):
 
 
 @pytest.mark.parametrize("meant", ["the working folder", "a folder of git's"])
-def test_other_files_are_nobody_s_business(tmp_path, monkeypatch, meant):
+def test_other_files_are_nobody_s_business(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meant: str
+) -> None:
     if meant == "the working folder":
         monkeypatch.chdir(tmp_path)
     else:
@@ -117,7 +119,7 @@ def test_other_files_are_nobody_s_business(tmp_path, monkeypatch, meant):
     assert (tmp_path / "exercises" / "mine.py").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path):
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "taxes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(KitError, match=r"holds other files, such as taxes\.txt: .*`grade init \.`"):
         make_workspace(tmp_path, TINY, None)
@@ -125,13 +127,13 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("there", [".DS_Store", "exercises/mine.py"])
-def test_a_folder_of_next_to_nothing_is_as_good_as_a_new_one(tmp_path, there):
+def test_a_folder_of_next_to_nothing_is_as_good_as_a_new_one(tmp_path: Path, there: str) -> None:
     (tmp_path / there).parent.mkdir(exist_ok=True)
     (tmp_path / there).write_text("mine", encoding="utf-8")
     assert not make_workspace(tmp_path, TINY, None).was_there
 
 
-def test_a_link_is_in_the_way_wherever_it_leads(tmp_path):
+def test_a_link_is_in_the_way_wherever_it_leads(tmp_path: Path) -> None:
     root = tmp_path / "mine"
     root.mkdir()
     (root / "README.md").symlink_to(tmp_path / "nowhere")
@@ -140,7 +142,7 @@ def test_a_link_is_in_the_way_wherever_it_leads(tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_file_in_place_of_a_folder(tmp_path):
+def test_a_file_in_place_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "exercises").write_text("", encoding="utf-8")
@@ -152,7 +154,7 @@ def test_a_file_in_place_of_a_folder(tmp_path):
         make_workspace(tmp_path / "file" / "below", TINY, None)
 
 
-def test_only_what_is_missing_comes_back(tmp_path):
+def test_only_what_is_missing_comes_back(tmp_path: Path) -> None:
     make_workspace(tmp_path, TINY, None)
     smooth, roughness = (tmp_path / "exercises" / f"{slug}.py" for slug in SLUGS[1:])
     smooth.write_text("work\n", encoding="utf-8")
@@ -167,7 +169,7 @@ def test_only_what_is_missing_comes_back(tmp_path):
     assert make_workspace(tmp_path, TINY, None).files == ()
 
 
-def test_a_workspace_from_git_gets_its_memory_back(tmp_path):
+def test_a_workspace_from_git_gets_its_memory_back(tmp_path: Path) -> None:
     make_workspace(tmp_path, TINY, None)
     for file in (tmp_path / ".grade").rglob("*.*"):
         if file.is_file():

@@ -92,7 +92,9 @@ UPDATES = {
 
 
 @pytest.mark.parametrize("work, changes, update", UPDATES.values(), ids=UPDATES)
-def test_what_becomes_of_a_file(files, work, changes, update):
+def test_what_becomes_of_a_file(
+    files: Files, work: str, changes: list[tuple[str, str]], update: Update
+) -> None:
     files.file.write_text(work, encoding="utf-8")
     stub = files.solution("fold", edited(SOLUTION, *changes))
     (done,) = update_workspace(files.workspace)
@@ -108,7 +110,7 @@ def test_what_becomes_of_a_file(files, work, changes, update):
     assert files.update() is Update.NONE
 
 
-def test_what_was_python_stays_so(files):
+def test_what_was_python_stays_so(files: Files) -> None:
     """Neither change touches the other, but the brackets do not match any more."""
     given = STUB + "BOTH = (\n    1,\n    2,\n    3,\n)\n"
     work = given.replace("BOTH = (", "BOTH = [").replace("\n)\n", "\n]\n")
@@ -119,20 +121,20 @@ def test_what_was_python_stays_so(files):
     assert files.file.read_text(encoding="utf-8") == work
 
 
-def test_windows_line_ends_stay(files):
+def test_windows_line_ends_stay(files: Files) -> None:
     files.file.write_bytes(MINE.replace("\n", "\r\n").encode())
     files.solution("fold", SOLUTION.replace("SIZE = 4", "SIZE = 5"))
     assert files.update() is Update.MERGED
     assert files.file.read_bytes() == MINE.replace("= 4", "= 5").replace("\n", "\r\n").encode()
 
 
-def test_a_missing_file_comes_back(files):
+def test_a_missing_file_comes_back(files: Files) -> None:
     files.file.unlink()
     assert files.update() is Update.ADDED
     assert files.file.read_text(encoding="utf-8") == STUB
 
 
-def test_what_cannot_be_merged_is_left(files, tmp_path):
+def test_what_cannot_be_merged_is_left(files: Files, tmp_path: Path) -> None:
     new = SOLUTION.replace("SIZE = 4", "SIZE = 5")
     files.file.write_bytes(b"x = '\xe9'\n")
     files.solution("fold", new)
@@ -153,7 +155,7 @@ def test_what_cannot_be_merged_is_left(files, tmp_path):
     assert target.read_text(encoding="utf-8") == MINE
 
 
-def test_without_the_stub_it_began_from_work_is_left(files):
+def test_without_the_stub_it_began_from_work_is_left(files: Files) -> None:
     files.base.unlink()
     files.file.write_text(MINE, encoding="utf-8")
     assert files.update() is Update.LEFT
@@ -161,7 +163,7 @@ def test_without_the_stub_it_began_from_work_is_left(files):
     assert files.update() is Update.NONE
 
 
-def test_a_new_stage_appears_and_a_gone_one_stays(files):
+def test_a_new_stage_appears_and_a_gone_one_stays(files: Files) -> None:
     files.file.write_text(MINE, encoding="utf-8")
     files.solution("wings", SOLUTION.replace("fold", "wings"))
     newer = Workspace(files.workspace.root, course_of(files.root, "wings"))
@@ -173,7 +175,7 @@ def test_a_new_stage_appears_and_a_gone_one_stays(files):
     assert gone_stages(newer) == []
 
 
-def test_a_wrong_course_changes_nothing(files):
+def test_a_wrong_course_changes_nothing(files: Files) -> None:
     files.solution("wings", "x = 1\n")
     files.solution("fold", SOLUTION.replace("SIZE = 4", "SIZE = 5"))
     newer = Workspace(files.workspace.root, course_of(files.root, "fold", "wings"))
@@ -182,7 +184,7 @@ def test_a_wrong_course_changes_nothing(files):
     assert files.file.read_text(encoding="utf-8") == STUB
 
 
-def test_no_line_is_put_in_twice(files, monkeypatch):
+def test_no_line_is_put_in_twice(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     """Merged once more, what is merged already would come out as another text."""
     given = STUB + "b = 2\na = 1\n"
     keep_stub(files.workspace, files.workspace.course.stages[0], given)
@@ -209,7 +211,9 @@ STEPS = ("write_work", "keep_stub", "write_whole", "read_work")
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("work", [STUB, MINE, MINE.replace("SIZE = 4", "SIZE = 9")])
-def test_stopped_at_any_step_and_done_again_it_ends_well(files, monkeypatch, step, after, work):
+def test_stopped_at_any_step_and_done_again_it_ends_well(
+    files: Files, monkeypatch: pytest.MonkeyPatch, step: str, after: bool, work: str
+) -> None:
     def stopping(real: Callable[..., object]) -> Callable[..., object]:
         def stopped(*args: object) -> object:
             if after:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from grader.read.progress import read_progress, update_progress
 from tests.kit.support.files import edit
-from tests.kit.support.tiny import Say
+from tests.kit.support.tiny import Say, Typed
 
 
 def update(say: Say, code: int = 0) -> str:
@@ -19,18 +19,18 @@ def change(birds: Path, slug: str, old: str, new: str) -> None:
     edit(birds / "solutions" / f"{slug}.py", old, new)
 
 
-def test_up_to_date(workspace, say):
+def test_up_to_date(workspace: Path, say: Say) -> None:
     assert update(say) == "All 3 files are up to date."
 
 
-def test_a_checkout_has_git(birds, say):
+def test_a_checkout_has_git(birds: Path, say: Say) -> None:
     assert (
         update(say) == "This is the course's own folder: if it is a clone, `git pull` updates it."
     )
     assert not (birds / ".grade").exists()
 
 
-def test_every_file_has_its_line(birds, workspace, say, grade):
+def test_every_file_has_its_line(birds: Path, workspace: Path, say: Say, grade: Typed) -> None:
     fold, nest = (workspace / "exercises" / f"{slug}.py" for slug in ("fold", "nest"))
     for file in (fold, nest):
         edit(file, "raise NotImplementedError", "return len")
@@ -57,7 +57,7 @@ def test_every_file_has_its_line(birds, workspace, say, grade):
     assert update(say) == "All 3 files are up to date."
 
 
-def test_stages_come_and_go(birds, workspace, say):
+def test_stages_come_and_go(birds: Path, workspace: Path, say: Say) -> None:
     edit(birds / "course.toml", '"nest"', '"egg"')
     solution = (birds / "solutions" / "nest.py").read_text(encoding="utf-8")
     (birds / "solutions" / "egg.py").write_text(solution, encoding="utf-8")
@@ -67,7 +67,7 @@ def test_stages_come_and_go(birds, workspace, say):
     assert update(say) == f"All 3 files are up to date. {gone}"
 
 
-def test_what_is_in_the_way_is_named(birds, workspace, say):
+def test_what_is_in_the_way_is_named(birds: Path, workspace: Path, say: Say) -> None:
     for slug in ("fold", "wings"):
         change(birds, slug, "Do it", "Done anew")
     fold = workspace / "exercises" / "fold.py"

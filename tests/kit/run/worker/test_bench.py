@@ -23,7 +23,7 @@ DRAWS: dict[str, Callable[[], float]] = {
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-def test_the_seed_of_a_call_decides_what_it_draws(draw):
+def test_the_seed_of_a_call_decides_what_it_draws(draw: Callable[[], float]) -> None:
     bench = Bench(lambda name: draw)
     first, other = value(bench.answer(request(seed=1))), value(bench.answer(request(seed=2)))
     assert first != other
@@ -31,7 +31,7 @@ def test_the_seed_of_a_call_decides_what_it_draws(draw):
     assert value(bench.answer(request())) != first, "without a seed the numbers go on"
 
 
-def test_any_whole_number_is_a_seed_and_nothing_else_is():
+def test_any_whole_number_is_a_seed_and_nothing_else_is() -> None:
     bench = Bench(lambda name: DRAWS["numpy"])
     assert value(bench.answer(request(seed=1 << 40))) != value(bench.answer(request(seed=1)))
     frame = request()
@@ -42,7 +42,7 @@ def test_any_whole_number_is_a_seed_and_nothing_else_is():
 # --- what it keeps ---------------------------------------------------------------------------
 
 
-def test_a_module_stays_and_is_known_by_its_number():
+def test_a_module_stays_and_is_known_by_its_number() -> None:
     class Counter(nn.Module):
         def forward(self, x: Any) -> Any:
             return x + 1
@@ -57,7 +57,7 @@ def test_a_module_stays_and_is_known_by_its_number():
     assert bench.answer(request()).header["value"]["handle"] == 1, "a second object"
 
 
-def test_nothing_is_left_after_a_reset():
+def test_nothing_is_left_after_a_reset() -> None:
     bench = Bench(lambda name: nn.Identity)
     bench.answer(request())
     bench.reset()
@@ -67,7 +67,7 @@ def test_nothing_is_left_after_a_reset():
     assert "error" in bench.answer(backward).header
 
 
-def test_a_module_may_have_a_call_instead_of_a_forward():
+def test_a_module_may_have_a_call_instead_of_a_forward() -> None:
     bench, _ = learner(
         "import torch\nclass f(torch.nn.Module):\n    def __call__(self, x): return x + 1"
     )

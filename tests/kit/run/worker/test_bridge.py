@@ -57,7 +57,7 @@ def leaf(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
 
 
-def test_a_result_with_gradients_is_freed_when_nobody_holds_it():
+def test_a_result_with_gradients_is_freed_when_nobody_holds_it() -> None:
     """torch's half of a cycle is hidden from Python's garbage collector, so there may be none."""
     wire, x = there(lambda x: (2 * x, x[0])), leaf(3, 2)
     twice, first = wire(x)
@@ -80,11 +80,11 @@ def test_a_result_with_gradients_is_freed_when_nobody_holds_it():
         ((torch.float64, torch.device("cpu")), {}),
     ],
 )
-def test_arguments_arrive_as_they_were_given(args, kwargs):
+def test_arguments_arrive_as_they_were_given(args: Any, kwargs: Any) -> None:
     assert there(lambda *args, **kwargs: (args, kwargs))(*args, **kwargs) == (args, kwargs)
 
 
-def test_a_result_of_tensors_keeps_its_form():
+def test_a_result_of_tensors_keeps_its_form() -> None:
     wire = there(lambda x: {"twice": 2 * x, "parts": [x[0], (x[1], None)]})
     out = wire(torch.tensor([1.0, 2.0]))
     assert out["twice"].tolist() == [2, 4]
@@ -92,26 +92,26 @@ def test_a_result_of_tensors_keeps_its_form():
     assert out["parts"][1][1] is None
 
 
-def test_query_is_key_there_when_it_is_here():
+def test_query_is_key_there_when_it_is_here() -> None:
     wire = there(lambda q, k, v: [q is k, k is v, q is v])
     x, equal = torch.ones(2), torch.ones(2)
     assert wire(x, x, x) == [True, True, True]
     assert wire(x, x, equal) == [True, False, False]
 
 
-def test_a_tensor_given_back_twice_is_one_tensor_here():
+def test_a_tensor_given_back_twice_is_one_tensor_here() -> None:
     one, other = there(lambda x: (2 * x,) * 2)(leaf(2))
     assert one is other
 
 
-def test_arguments_keep_their_strides_there():
+def test_arguments_keep_their_strides_there() -> None:
     wire = there(lambda x: (x.stride(), x.is_contiguous()))
     x = torch.zeros(2, 3, 4)
     assert wire(x.transpose(1, 2)) == ((12, 1, 4), False)
     assert wire(x[:, :1].expand(2, 3, 4)) == ((12, 0, 1), False)
 
 
-def test_numpy_arrays_travel_both_ways():
+def test_numpy_arrays_travel_both_ways() -> None:
     out = there(lambda a: a * 2)(np.arange(3))
     assert isinstance(out, np.ndarray) and out.tolist() == [0, 2, 4]
 
@@ -156,7 +156,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-def test_gradients_are_those_of_a_call_without_a_wire(function):
+def test_gradients_are_those_of_a_call_without_a_wire(function: Callable[..., Any]) -> None:
     inputs = leaf(3, 2), leaf(3, 2).detach().flip(0).requires_grad_()
     expected = gradients(function, *inputs)
     actual = gradients(there(function), *inputs)
@@ -167,12 +167,12 @@ def test_gradients_are_those_of_a_call_without_a_wire(function):
             assert torch.equal(mine, theirs)
 
 
-def test_a_detached_result_cannot_be_differentiated():
+def test_a_detached_result_cannot_be_differentiated() -> None:
     out = there(lambda x: (x * 2).detach())(leaf(2))
     assert not out.requires_grad and out.grad_fn is None
 
 
-def test_gradients_flow_on_to_what_the_inputs_were_made_of():
+def test_gradients_flow_on_to_what_the_inputs_were_made_of() -> None:
     x = leaf(2, 3)
     there(attend)(x * 2, x.exp()).square().sum().backward()
     y = x.detach().requires_grad_()
@@ -180,14 +180,14 @@ def test_gradients_flow_on_to_what_the_inputs_were_made_of():
     assert x.grad is not None and torch.allclose(x.grad, expected)
 
 
-def test_a_tensor_given_twice_gets_the_gradients_of_both():
+def test_a_tensor_given_twice_gets_the_gradients_of_both() -> None:
     x = leaf(2, 3)
     (actual,) = gradients(lambda x: there(attend)(x, x), x)
     (expected,) = gradients(lambda x: attend(x, x), x)
     assert torch.allclose(actual, expected)
 
 
-def test_only_the_outputs_that_were_used_are_asked_for():
+def test_only_the_outputs_that_were_used_are_asked_for() -> None:
     wire = there(two_outputs)
     q, k = leaf(2, 3), leaf(4, 3)
     _, weights = wire(q, k)
@@ -196,7 +196,7 @@ def test_only_the_outputs_that_were_used_are_asked_for():
     assert len(gradients_sent["list"]) == 1
 
 
-def test_nothing_is_asked_where_no_gradient_is_wanted():
+def test_nothing_is_asked_where_no_gradient_is_wanted() -> None:
     wire = there(lambda x: x * 2)
     assert not wire(torch.ones(2)).requires_grad
     x = leaf(2)
@@ -207,20 +207,20 @@ def test_nothing_is_asked_where_no_gradient_is_wanted():
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_gradients_are_on_there_when_they_are_here(on):
+def test_gradients_are_on_there_when_they_are_here(on: bool) -> None:
     wire = there(lambda x: torch.is_grad_enabled())
     with torch.set_grad_enabled(on):
         assert wire(leaf(2)) is on
         assert wire(torch.ones(2)) is on
 
 
-def test_a_result_without_tensors_is_fine_where_an_input_wants_gradients():
+def test_a_result_without_tensors_is_fine_where_an_input_wants_gradients() -> None:
     x = leaf(2)
     assert there(lambda x: None)(x) is None
     assert there(lambda x: [1, "a"])(x) == [1, "a"]
 
 
-def test_a_second_backward_gives_the_same_again():
+def test_a_second_backward_gives_the_same_again() -> None:
     x = leaf(3, 2)
     out = there(lambda x: x.exp().sum(0))(x)
     (first,) = torch.autograd.grad(out.sum(), x, retain_graph=True)
@@ -228,7 +228,7 @@ def test_a_second_backward_gives_the_same_again():
     assert torch.equal(first, x.exp()) and torch.equal(second, first)
 
 
-def test_each_of_several_calls_keeps_its_own_gradients():
+def test_each_of_several_calls_keeps_its_own_gradients() -> None:
     wire = there(lambda x, n: x * n)
     x = leaf(2)
     first, second = wire(x, 3), wire(x, 5)
@@ -236,7 +236,7 @@ def test_each_of_several_calls_keeps_its_own_gradients():
     assert torch.autograd.grad(first.sum(), x)[0].tolist() == [3, 3]
 
 
-def test_a_gradient_of_a_gradient_is_refused_not_made_up():
+def test_a_gradient_of_a_gradient_is_refused_not_made_up() -> None:
     x = leaf(2)
     out = there(lambda x: x**3)(x)
     (gradient,) = torch.autograd.grad(out.sum(), x, create_graph=True)
@@ -244,7 +244,7 @@ def test_a_gradient_of_a_gradient_is_refused_not_made_up():
         torch.autograd.grad(gradient.sum(), x)
 
 
-def test_half_precision_and_int_outputs_do_not_disturb_gradients():
+def test_half_precision_and_int_outputs_do_not_disturb_gradients() -> None:
     wire = there(lambda x: (x.argmax(-1), x.bfloat16(), x * 2))
     x = torch.ones(2, 3, requires_grad=True)
     index, half, out = wire(x)
@@ -253,7 +253,7 @@ def test_half_precision_and_int_outputs_do_not_disturb_gradients():
     assert x.grad is not None and bool((x.grad == 3).all())
 
 
-def test_parameters_of_a_module_there_take_their_gradients_here():
+def test_parameters_of_a_module_there_take_their_gradients_here() -> None:
     torch.manual_seed(0)
     module = nn.Linear(3, 2)
     wire = there(lambda: module)
@@ -269,7 +269,7 @@ def test_parameters_of_a_module_there_take_their_gradients_here():
     assert all(p.grad is None for p in module.parameters())
 
 
-def test_a_parameter_that_the_result_does_not_depend_on_has_no_gradient():
+def test_a_parameter_that_the_result_does_not_depend_on_has_no_gradient() -> None:
     module = nn.Linear(3, 2)
     wire = there(lambda: module)
     handle = wire()
@@ -304,12 +304,12 @@ IN_PLACE = {
 
 
 @pytest.mark.parametrize("x", IN_PLACE.values(), ids=IN_PLACE)
-def test_an_argument_changed_there_is_changed_here(x):
+def test_an_argument_changed_there_is_changed_here(x: Any) -> None:
     there(add_one)(x)
     assert (x == 1).all()
 
 
-def test_an_expanded_argument_changed_there_is_changed_here():
+def test_an_expanded_argument_changed_there_is_changed_here() -> None:
     def fill(x: Tensor) -> None:
         x[0].fill_(7)
 
@@ -318,7 +318,7 @@ def test_an_expanded_argument_changed_there_is_changed_here():
     assert row.tolist() == [[7, 7, 7]]
 
 
-def test_only_what_was_changed_comes_back():
+def test_only_what_was_changed_comes_back() -> None:
     def change(x: Tensor, y: Tensor) -> None:
         y[1] = 5
 
@@ -336,7 +336,7 @@ def test_only_what_was_changed_comes_back():
     assert sizes == [1] and x.tolist() == [0, 0] and y.tolist() == [0, 5]
 
 
-def test_nan_arguments_are_not_taken_for_changed():
+def test_nan_arguments_are_not_taken_for_changed() -> None:
     answer = there(lambda x: None)
     x = torch.tensor([float("nan")])
     answer(x)
@@ -344,7 +344,7 @@ def test_nan_arguments_are_not_taken_for_changed():
     assert changed == {"list": []}
 
 
-def test_a_leaf_changed_behind_autograds_back_is_refused_and_stays_as_it_is_here():
+def test_a_leaf_changed_behind_autograds_back_is_refused_and_stays_as_it_is_here() -> None:
     def change(x: Tensor) -> Tensor:
         x.data.mul_(3)
         return x * 2
@@ -355,7 +355,7 @@ def test_a_leaf_changed_behind_autograds_back_is_refused_and_stays_as_it_is_here
     assert x.tolist() == [1, 1]
 
 
-def test_an_argument_that_is_changed_and_given_back_is_both():
+def test_an_argument_that_is_changed_and_given_back_is_both() -> None:
     x = torch.zeros(2)
     out = there(lambda x: x.add_(1))(x)
     assert x.tolist() == [1, 1] and out.tolist() == [1, 1]
@@ -370,7 +370,7 @@ def test_an_argument_that_is_changed_and_given_back_is_both():
         lambda x: setattr(x, "data", x.double()),
     ],
 )
-def test_an_argument_of_another_shape_or_dtype_is_refused(change):
+def test_an_argument_of_another_shape_or_dtype_is_refused(change: Any) -> None:
     def changes(x: Tensor) -> None:
         change(x)
 
@@ -381,7 +381,7 @@ def test_an_argument_of_another_shape_or_dtype_is_refused(change):
 # --- errors ----------------------------------------------------------------------------------
 
 
-def test_an_error_there_is_the_callers_own_error_here():
+def test_an_error_there_is_the_callers_own_error_here() -> None:
     def fails(x: Tensor) -> None:
         raise ValueError("d does not divide")
 
@@ -390,7 +390,7 @@ def test_an_error_there_is_the_callers_own_error_here():
             there(fails)(x)
 
 
-def test_an_error_in_the_backward_pass_is_the_callers_own_error_here():
+def test_an_error_in_the_backward_pass_is_the_callers_own_error_here() -> None:
     class Broken(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -435,7 +435,7 @@ HOSTILE: dict[str, Frame] = {
 
 @pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("grad", [False, True])
-def test_a_hostile_reply_is_a_wire_error_and_changes_nothing(reply, grad):
+def test_a_hostile_reply_is_a_wire_error_and_changes_nothing(reply: Frame, grad: bool) -> None:
     x = torch.ones(2, dtype=torch.float64, requires_grad=grad)
     with pytest.raises(WireError):
         Caller(lambda frame: reply, failed).call({"function": "f"}, (x,), {})
@@ -444,13 +444,13 @@ def test_a_hostile_reply_is_a_wire_error_and_changes_nothing(reply, grad):
 
 @pytest.mark.parametrize("grad", [False, True])
 @pytest.mark.parametrize("error", ["text", 5, [], {}, {"bases": 3}])
-def test_a_hostile_error_is_still_an_error(error, grad):
+def test_a_hostile_error_is_still_an_error(error: Any, grad: bool) -> None:
     x = torch.ones(2, requires_grad=grad)
     with pytest.raises(Failed):
         Caller(lambda frame: Frame({"error": error}), failed).call({"function": "f"}, (x,), {})
 
 
-def test_an_empty_reply_is_the_value_none():
+def test_an_empty_reply_is_the_value_none() -> None:
     for x in (torch.ones(2), leaf(2)):
         assert Caller(lambda frame: Frame({}), failed).call({"function": "f"}, (x,), {}) is None
 
@@ -469,7 +469,7 @@ HOSTILE_GRADIENTS: dict[str, Frame] = {
 
 
 @pytest.mark.parametrize("reply", HOSTILE_GRADIENTS.values(), ids=HOSTILE_GRADIENTS)
-def test_hostile_gradients_are_a_wire_error(reply):
+def test_hostile_gradients_are_a_wire_error(reply: Frame) -> None:
     value = Frame({"value": {"tensor": 0}, "arrays": [ARRAY], "call": 0}, DATA)
     replies = iter([value, reply])
     x = leaf(2)
@@ -479,13 +479,13 @@ def test_hostile_gradients_are_a_wire_error(reply):
     assert x.grad is None
 
 
-def test_a_gradient_claimed_for_ints_is_not_believed():
+def test_a_gradient_claimed_for_ints_is_not_believed() -> None:
     reply = Frame({"value": {"tensor": 0}, "arrays": [ARRAY | {"dtype": "int64"}], "call": 0}, DATA)
     out = Caller(lambda frame: reply, failed).call({"function": "f"}, (leaf(2),), {})
     assert out.dtype == torch.int64 and not out.requires_grad
 
 
-def test_an_object_of_the_other_side_goes_back_as_itself():
+def test_an_object_of_the_other_side_goes_back_as_itself() -> None:
     module = nn.Identity()
     bench = Bench({"make": lambda: module, "same": lambda m: m is module}.__getitem__)
     caller = Caller(
@@ -499,7 +499,7 @@ def test_an_object_of_the_other_side_goes_back_as_itself():
     assert caller.call({"function": "same"}, (handle,), {}) is True
 
 
-def test_an_argument_that_cannot_travel_is_refused_and_no_call_is_made():
+def test_an_argument_that_cannot_travel_is_refused_and_no_call_is_made() -> None:
     wire = there(lambda *args: pytest.fail("called"))
     with pytest.raises(TypeError, match="object cannot pass to another process as an argument"):
         wire([1, {"a": object()}])

@@ -6,6 +6,7 @@ call from the grader are in attacks/.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
@@ -153,7 +154,7 @@ def results(interpreter: Interpreter) -> Mapping[str, StageResult]:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_a_call_is_seen_and_still_works(results, name):
+def test_a_call_is_seen_and_still_works(results: Mapping[str, StageResult], name: str) -> None:
     use, result = TABLE[name], results[name]
     first, *others = result.checks
     if use.seen is None:
@@ -214,7 +215,7 @@ def standing(report: Report) -> dict[str, float]:
     return {stage.slug: stage.score for stage in report.stages}
 
 
-def test_a_call_costs_its_own_stage():
+def test_a_call_costs_its_own_stage() -> None:
     def body(grade: Grade) -> None:
         full = {"moving_average": 6, "smooth": 4, "roughness": 2}
         assert standing(grade(CONVOLVES)) == full
@@ -241,7 +242,7 @@ def test_a_call_costs_its_own_stage():
     grading(body)
 
 
-def test_an_earlier_stage_is_no_place_to_hide():
+def test_an_earlier_stage_is_no_place_to_hide() -> None:
     again = b"    for _ in range(times - 1): values = moving_average(values, width)\n    return"
     hidden = AVERAGE.replace(b"(values, width)", b"(values, width, times=1)", 1)
     hidden = hidden.replace(b"    return", again)
@@ -260,7 +261,7 @@ def smooth(values, width, times=1):
     grading(body)
 
 
-def test_the_same_answers_by_a_forbidden_call_are_another_thing():
+def test_the_same_answers_by_a_forbidden_call_are_another_thing() -> None:
     """What is known of the replies of one submission never speaks for another one's calls."""
     honest = AVERAGE.replace(b"np.convolve(", b"mine(") + b"\nmine = lambda *a: np.array("
     honest += b"np.correlate(*a))\n"
@@ -277,7 +278,7 @@ def test_the_same_answers_by_a_forbidden_call_are_another_thing():
 
 
 @pytest.mark.parametrize("follow_through", [False, True])
-def test_what_follows_an_earlier_fault_is_not_forgiven_a_call(follow_through):
+def test_what_follows_an_earlier_fault_is_not_forgiven_a_call(follow_through: bool) -> None:
     """Neither one that the checks reach nor one that merely stands there."""
     course = replace(ruled(TINY, "smooth", CONVOLVE), follow_through=follow_through)
     wrong = b"def moving_average(values, width):\n    return values + 1\n"
@@ -298,7 +299,7 @@ def test_what_follows_an_earlier_fault_is_not_forgiven_a_call(follow_through):
     with_engine(course, course.stages, "cpu", work)
 
 
-def test_in_a_notebook_only_what_the_stage_runs_counts():
+def test_in_a_notebook_only_what_the_stage_runs_counts() -> None:
     cells = ("import numpy as np", *(RIGHT[f"{s.slug}.py"].decode() for s in TINY.stages))
     cells = tuple(cell.replace("from moving_average import", "# ") for cell in cells)
     compare = "theirs = np.convolve(np.ones(5), np.ones(2))\nmine = moving_average(np.ones(5), 2)"
@@ -319,7 +320,7 @@ def test_in_a_notebook_only_what_the_stage_runs_counts():
     grading(body)
 
 
-def test_nobody_else_is_watched(monkeypatch):
+def test_nobody_else_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a stage forbids nothing the worker is not told of any name."""
     sent = []
     original = Channel.send
@@ -348,14 +349,16 @@ def test_nobody_else_is_watched(monkeypatch):
     ],
     ids=["a name that does not exist", "a call that nothing sees"],
 )
-def test_verify_proves_that_every_forbidden_call_is_seen(tmp_path, name, problem):
+def test_verify_proves_that_every_forbidden_call_is_seen(
+    tmp_path: Path, name: str, problem: str
+) -> None:
     rule = f'slug = "roughness"\nforbidden = ["numpy.convolve", "{name}", "math.fsum"]\n'
     course = copy_tiny(tmp_path / "tiny", {'slug = "roughness"\n': rule})
     (proof,) = verify(course, course.stages[2:], seeds=(1,)).stages
     assert list(proof.problems) == [f"course.toml: stage 'roughness': forbidden: {problem}"]
 
 
-def test_verify_tells_of_a_solution_that_calls_what_is_forbidden(tmp_path):
+def test_verify_tells_of_a_solution_that_calls_what_is_forbidden(tmp_path: Path) -> None:
     rule = 'slug = "roughness"\nforbidden = ["itertools.pairwise"]\n'
     course = copy_tiny(tmp_path / "tiny", {'slug = "roughness"\n': rule})
     assert "pairwise(" in course.stages[2].solution_file.read_text(encoding="utf-8")
@@ -363,7 +366,7 @@ def test_verify_tells_of_a_solution_that_calls_what_is_forbidden(tmp_path):
     assert any("the solution fails roughness.forbidden-call" in text for text in proof.problems)
 
 
-def test_the_kits_own_calls_are_no_calls_of_the_learner(tmp_path):
+def test_the_kits_own_calls_are_no_calls_of_the_learner(tmp_path: Path) -> None:
     rule = 'slug = "roughness"\nforbidden = ["builtins.sorted"]\n'  # the worker sorts, too
     course = copy_tiny(tmp_path / "tiny", {'slug = "roughness"\n': rule})
     sorts = course.stages[2].accepted_folder / "sorted_steps.py"
@@ -372,7 +375,7 @@ def test_the_kits_own_calls_are_no_calls_of_the_learner(tmp_path):
     assert list(proof.problems) == [f"{course.stages[2].place(sorts)}: {told}"]
 
 
-def test_the_course_says_in_the_stub_what_it_forbids():
+def test_the_course_says_in_the_stub_what_it_forbids() -> None:
     for stage in COURSE.stages:
         stub = " ".join(stage.exercise_file.read_text(encoding="utf-8").split())
         for said in ("nn.MultiheadAttention", "a function that does its work"):

@@ -45,7 +45,7 @@ def load() -> Iterator[Load]:
 # --- folders ---------------------------------------------------------------------------------
 
 
-def test_modules_import_one_another(load):
+def test_modules_import_one_another(load: Load) -> None:
     load(
         {
             "own_first.py": "def f(): return 1",
@@ -58,7 +58,7 @@ def test_modules_import_one_another(load):
     assert module.__name__ == "own_second" and module.__file__ == "own_second.py"
 
 
-def test_packages_in_subfolders_are_found_with_and_without_an_init(load):
+def test_packages_in_subfolders_are_found_with_and_without_an_init(load: Load) -> None:
     load(
         {
             "own_package/__init__.py": "from .inner import x",
@@ -72,7 +72,7 @@ def test_packages_in_subfolders_are_found_with_and_without_an_init(load):
     assert (module.x, module.y) == (5, 7)
 
 
-def test_a_circle_of_imports_ends_as_in_python(load):
+def test_a_circle_of_imports_ends_as_in_python(load: Load) -> None:
     load(
         {
             "own_a.py": "import own_b\ndef f(): return own_b.g()",
@@ -85,13 +85,13 @@ def test_a_circle_of_imports_ends_as_in_python(load):
         importlib.import_module("own_c")
 
 
-def test_the_submission_comes_before_what_is_installed(load):
+def test_the_submission_comes_before_what_is_installed(load: Load) -> None:
     assert "this" not in sys.modules, "a module of Python's own that nobody imports"
     load({"this.py": "x = 'mine'"})
     assert importlib.import_module("this").x == "mine"
 
 
-def test_what_is_not_in_the_submission_is_not_found(load):
+def test_what_is_not_in_the_submission_is_not_found(load: Load) -> None:
     load({"own_a.py": "import own_missing", "own_data.txt": "x = 1"})
     with pytest.raises(ModuleNotFoundError, match="own_missing"):
         importlib.import_module("own_a")
@@ -99,7 +99,7 @@ def test_what_is_not_in_the_submission_is_not_found(load):
         importlib.import_module("own_data")
 
 
-def test_dataclasses_and_named_tuples_find_their_module(load):
+def test_dataclasses_and_named_tuples_find_their_module(load: Load) -> None:
     load(
         {
             "own_a.py": """
@@ -137,7 +137,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-def test_sources_are_read_as_python_reads_files(load, source):
+def test_sources_are_read_as_python_reads_files(load: Load, source: bytes) -> None:
     loader = load({"own_a.py": source})
     module = importlib.import_module("own_a")
     assert (module.x, module.y) == ("ü", 2)
@@ -149,14 +149,14 @@ def test_sources_are_read_as_python_reads_files(load, source):
     "source",
     [b"x = 1\ny = '\xfc'\n", b"# coding: no-such-thing\n", b"def f(:\n", b"x = 1\n  y = 2\n"],
 )
-def test_a_source_that_is_not_python_is_a_syntax_error(load, source):
+def test_a_source_that_is_not_python_is_a_syntax_error(load: Load, source: bytes) -> None:
     loader = load({"own_a.py": source})
     with pytest.raises(SyntaxError):
         importlib.import_module("own_a")
     assert loader.line("own_a.py", 1) is not None, "its lines can be shown all the same"
 
 
-def test_lines_are_counted_as_python_counts_them(load):
+def test_lines_are_counted_as_python_counts_them(load: Load) -> None:
     loader = load({"own_a.py": b"x = 1\r\n\x0c\r\ndef f():\r\n    return undefined\r\n"})
     module = importlib.import_module("own_a")
     with pytest.raises(NameError) as caught:
@@ -166,7 +166,7 @@ def test_lines_are_counted_as_python_counts_them(load):
     assert line is not None and line.strip() == "return undefined"
 
 
-def test_only_the_learners_own_lines_are_known(load):
+def test_only_the_learners_own_lines_are_known(load: Load) -> None:
     loader = load({"own_a.py": "x = 1", "own_b.py": "y = 2"})
     importlib.import_module("own_a")
     assert loader.line("own_a.py", 1) == "x = 1"
@@ -175,7 +175,7 @@ def test_only_the_learners_own_lines_are_known(load):
     assert loader.line("own_b.py", 1) is None, "never imported, so in no traceback"
 
 
-def test_inspect_finds_the_source(load):
+def test_inspect_finds_the_source(load: Load) -> None:
     load({"own_a.py": "def f():\n    return 'mine'\n"})
     assert "return 'mine'" in inspect.getsource(importlib.import_module("own_a").f)
     linecache.cache.pop("own_a.py")
@@ -191,7 +191,7 @@ def answers(name: str, value: int) -> Patch:
     return patch
 
 
-def test_a_patch_is_in_place_before_another_module_imports_the_name(load):
+def test_a_patch_is_in_place_before_another_module_imports_the_name(load: Load) -> None:
     load(
         {
             "own_a.py": "def f(): return 1\ndef other(): return f()",
@@ -207,7 +207,7 @@ def test_a_patch_is_in_place_before_another_module_imports_the_name(load):
     "source",
     ["1 / 0", "def f(:", "import own_missing", "raise SystemExit", "x = 1\nquit()", b"\xff\x00"],
 )
-def test_a_module_with_a_patch_may_fail(load, source):
+def test_a_module_with_a_patch_may_fail(load: Load, source: str | bytes) -> None:
     load(
         {"own_a.py": source, "own_b.py": "from own_a import f\nvalue = f()"},
         {"own_a": answers("f", 10)},
@@ -215,7 +215,7 @@ def test_a_module_with_a_patch_may_fail(load, source):
     assert importlib.import_module("own_b").value == 10
 
 
-def test_a_module_without_a_patch_may_not(load):
+def test_a_module_without_a_patch_may_not(load: Load) -> None:
     load({"own_a.py": "1 / 0", "own_b.py": "import own_a"}, {"own_c": answers("f", 1)})
     with pytest.raises(ZeroDivisionError):
         importlib.import_module("own_b")
@@ -225,7 +225,7 @@ def test_a_module_without_a_patch_may_not(load):
 # --- one file, one notebook ------------------------------------------------------------------
 
 
-def test_a_script_answers_to_the_name_of_every_stage(load):
+def test_a_script_answers_to_the_name_of_every_stage(load: Load) -> None:
     loader = load({"own_all.py": "def f(): return 1\nfrom own_first import f as again"})
     module, errors = loader.run_script(None, "own_all.py", ["own_first", "own_second"])
     assert errors == [] and module.again() == 1
@@ -233,7 +233,7 @@ def test_a_script_answers_to_the_name_of_every_stage(load):
     assert module.__file__ == "own_all.py"
 
 
-def test_a_script_that_fails_raises(load):
+def test_a_script_that_fails_raises(load: Load) -> None:
     loader = load({"own_all.py": "1 / 0"})
     with pytest.raises(ZeroDivisionError):
         loader.run_script(None, "own_all.py", [])
@@ -243,7 +243,7 @@ def cells(load: Load, *sources: str, patches: Mapping[str, Patch] = {}) -> Any:
     return load({}, patches).run_script([textwrap.dedent(s) for s in sources], "", ["own_stage"])
 
 
-def test_cells_share_a_namespace(load):
+def test_cells_share_a_namespace(load: Load) -> None:
     module, errors = cells(load, "x = 1", "def f(): return x", "x = 5")
     assert errors == [] and module.f() == 5
 
@@ -251,14 +251,14 @@ def test_cells_share_a_namespace(load):
 @pytest.mark.parametrize(
     "bad", ["1 / 0", "def f(:", "import sys; sys.exit()", "raise KeyboardInterrupt", "\ud800", "\0"]
 )
-def test_a_cell_that_fails_does_not_stop_the_next(load, bad):
+def test_a_cell_that_fails_does_not_stop_the_next(load: Load, bad: str) -> None:
     module, errors = cells(load, "x = 1", bad, "y = x + 1")
     assert module.y == 2
     (error,) = errors
     assert error["source"] == bad and error["type"]
 
 
-def test_what_a_cell_did_before_it_failed_stays(load):
+def test_what_a_cell_did_before_it_failed_stays(load: Load) -> None:
     module, errors = cells(load, "x = 1\n1 / 0\nx = 2")
     assert module.x == 1
     assert errors[0]["frames"] == [
@@ -269,7 +269,7 @@ def test_what_a_cell_did_before_it_failed_stays(load):
 @pytest.mark.parametrize(
     "bad", ["import no_such_module", "input('your name')", "assert False", "raise SystemExit"]
 )
-def test_what_a_cell_defines_below_a_line_that_fails_is_there(load, bad):
+def test_what_a_cell_defines_below_a_line_that_fails_is_there(load: Load, bad: str) -> None:
     rest = (
         "import math\nSIZE = 2\n@staticmethod\ndef f(x): return SIZE * math.floor(x)\nprint(1 / 0)"
     )
@@ -278,7 +278,7 @@ def test_what_a_cell_defines_below_a_line_that_fails_is_there(load, bad):
     assert len(errors) == 1 and errors[0]["frames"][0]["text"] == bad
 
 
-def test_but_not_where_something_has_defined_it_before(load):
+def test_but_not_where_something_has_defined_it_before(load: Load) -> None:
     module, _ = cells(load, "def f(): return 1", "x = 1\n1 / 0\ndef f(): return 2\nx = 2")
     assert (module.f(), module.x) == (1, 1)
 
@@ -297,19 +297,21 @@ STUB = """def f(x):\n    '''Twice x.'''\n    raise NotImplementedError()"""
     ],
 )
 @pytest.mark.parametrize("stub", [STUB, f"class f:\n{textwrap.indent(STUB, '    ')}"])
-def test_a_stub_keeps_no_definition_of_a_later_cell_from_being(load, stub, cell, is_made):
+def test_a_stub_keeps_no_definition_of_a_later_cell_from_being(
+    load: Load, stub: str, cell: str, is_made: bool
+) -> None:
     module, errors = cells(load, stub, cell)
     assert errors and hasattr(module, "f") is is_made
     assert not is_made or module.f(2) == 2
 
 
 @pytest.mark.parametrize("cell", [f"{STUB}\nf(1)", "f(1)", "if f: 1 / 0\ng = f"])
-def test_a_stub_that_nothing_replaces_stays(load, cell):
+def test_a_stub_that_nothing_replaces_stays(load: Load, cell: str) -> None:
     module, errors = cells(load, STUB, cell)
     assert errors and module.f
 
 
-def test_what_needs_what_is_not_there_does_not_keep_the_rest_from_being(load):
+def test_what_needs_what_is_not_there_does_not_keep_the_rest_from_being(load: Load) -> None:
     module, errors = cells(load, "SIZE = no_such_name\ny = SIZE + 1\ndef f(): return 1")
     assert module.f() == 1 and not hasattr(module, "y")
     assert [error["source"].split("\n")[-1] for error in errors] == [
@@ -326,7 +328,7 @@ def test_what_needs_what_is_not_there_does_not_keep_the_rest_from_being(load):
         "class f(int):\n    def __new__(cls, x: Missing, y): return int(x)",
     ],
 )
-def test_annotations_that_fail_keep_no_definition_from_being(load, source):
+def test_annotations_that_fail_keep_no_definition_from_being(load: Load, source: str) -> None:
     module, errors = cells(load, "from no_such_module import Missing", source)
     assert module.f(1, 2) == 1 and not hasattr(module, "z")
     failing = ["NameError"] * (sys.version_info < (3, 14))  # later ones wait until they are read
@@ -334,17 +336,17 @@ def test_annotations_that_fail_keep_no_definition_from_being(load, source):
     assert [error["type"] for error in errors[: len(told)]] == told
 
 
-def test_a_decorator_that_fails_does(load):
+def test_a_decorator_that_fails_does(load: Load) -> None:
     module, _ = cells(load, "@missing\ndef f(): return 1")
     assert not hasattr(module, "f")
 
 
-def test_a_cell_may_await_at_its_top(load):
+def test_a_cell_may_await_at_its_top(load: Load) -> None:
     module, errors = cells(load, "import asyncio\nawait asyncio.sleep(0)\ndef f(): return 1")
     assert errors == [] and module.f() == 1
 
 
-def test_only_the_definitions_of_cells_are_run_if_that_is_asked_for(load):
+def test_only_the_definitions_of_cells_are_run_if_that_is_asked_for(load: Load) -> None:
     sources = [
         "x = 1\nwhile True: pass\ndef f(): return x",
         "x = 2\nraise SystemExit\nx = 3",
@@ -354,7 +356,7 @@ def test_only_the_definitions_of_cells_are_run_if_that_is_asked_for(load):
     assert module.f() == 3 and [error["type"] for error in errors] == ["SyntaxError"]
 
 
-def test_cells_may_define_dataclasses_import_stages_and_display(load):
+def test_cells_may_define_dataclasses_import_stages_and_display(load: Load) -> None:
     module, errors = cells(
         load,
         "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1",
@@ -363,7 +365,7 @@ def test_cells_may_define_dataclasses_import_stages_and_display(load):
     assert errors == [] and module.B is module.A
 
 
-def test_patches_change_a_notebook_after_its_last_cell(load):
+def test_patches_change_a_notebook_after_its_last_cell(load: Load) -> None:
     module, _ = cells(
         load, "def f(): return 1", "def g(): return f()", patches={"own_stage": answers("f", 10)}
     )
@@ -408,7 +410,7 @@ MAGICS = {
 
 
 @pytest.mark.parametrize("cell, plain", MAGICS.values(), ids=MAGICS)
-def test_magics_give_way(cell, plain):
+def test_magics_give_way(cell: str, plain: str) -> None:
     assert without_magics(cell) == plain
 
 
@@ -426,17 +428,17 @@ UNTOUCHED = {
 
 
 @pytest.mark.parametrize("cell", UNTOUCHED.values(), ids=UNTOUCHED)
-def test_what_is_no_magic_stays(cell):
+def test_what_is_no_magic_stays(cell: str) -> None:
     assert without_magics(cell) == cell
 
 
-def test_a_cell_of_thousands_of_magics_costs_no_more_than_it_may():
+def test_a_cell_of_thousands_of_magics_costs_no_more_than_it_may() -> None:
     start = time.process_time()
     without_magics("if 1:\n" + "    !x\n" * 5000)
     assert time.process_time() - start < 3
 
 
-def test_a_notebook_of_magics_runs(load):
+def test_a_notebook_of_magics_runs(load: Load) -> None:
     module, errors = cells(
         load,
         "%load_ext autoreload\n%autoreload 2\n!pip install -q torch",
@@ -450,7 +452,7 @@ def test_a_notebook_of_magics_runs(load):
 # --- leaving ---------------------------------------------------------------------------------
 
 
-def test_after_remove_nothing_is_left_and_a_second_submission_is_its_own():
+def test_after_remove_nothing_is_left_and_a_second_submission_is_its_own() -> None:
     modules, finders = dict(sys.modules), list(sys.meta_path)
     for number in (1, 2):
         loader = Loader(

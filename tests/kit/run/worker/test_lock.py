@@ -305,7 +305,7 @@ def refused(answer: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("attempt", REFUSED)
-def test_refused(ask, attempt):
+def test_refused(ask: Ask, attempt: str) -> None:
     """Each attempt fails in a locked child and succeeds in a free one."""
     answer = ask(REFUSED[attempt])
     assert refused(answer), answer
@@ -315,13 +315,13 @@ def test_refused(ask, attempt):
 
 
 @pytest.mark.parametrize("attempt", REFUSED_ONLY)
-def test_refused_for_sure(ask, attempt):
+def test_refused_for_sure(ask: Ask, attempt: str) -> None:
     answer = ask(REFUSED_ONLY[attempt])
     assert refused(answer), answer
 
 
 @pytest.mark.skipif(not X86, reason="int 0x80 is x86's")
-def test_another_architecture_is_killed(ask):
+def test_another_architecture_is_killed(ask: Ask) -> None:
     """The 32-bit entry has other numbers: 20 is getpid there and writev here."""
     code = (
         "page = mmap.mmap(-1, 4096, prot=7); page.write(bytes.fromhex('b814000000cd80c3'));"
@@ -393,12 +393,12 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("action", ALLOWED)
-def test_allowed(ask, action):
+def test_allowed(ask: Ask, action: str) -> None:
     answer = ask(ALLOWED[action])
     assert answer.get("value") is True, answer.get("text", answer)
 
 
-def test_other_descriptors_are_closed(ask):
+def test_other_descriptors_are_closed(ask: Ask) -> None:
     """Neither the server's descriptors nor the lock's own stay; those to keep do."""
     code = (
         "def is_open(n):\n"
@@ -412,7 +412,7 @@ def test_other_descriptors_are_closed(ask):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
-def test_an_environment_of_many_packages_takes_few_descriptors(tmp_path):
+def test_an_environment_of_many_packages_takes_few_descriptors(tmp_path: Path) -> None:
     """A server with a small limit on them must not be left without rules."""
     packages = tmp_path / "site-packages"
     packages.mkdir()
@@ -434,24 +434,26 @@ def test_an_environment_of_many_packages_takes_few_descriptors(tmp_path):
         ("files = [open('/dev/null') for _ in range(100)]", ("errno", errno.EMFILE)),
     ],
 )
-def test_memory_the_size_of_a_file_and_open_files_are_limited(ask, code, end):
+def test_memory_the_size_of_a_file_and_open_files_are_limited(
+    ask: Ask, code: str, end: tuple[str, object]
+) -> None:
     assert end in ask(code).items()
     assert "error" not in ask(code, locked=False)
     assert ask("value = len(bytearray(300 << 20))")["value"] == 300 << 20
 
 
-def test_a_worker_may_end_itself(ask):
+def test_a_worker_may_end_itself(ask: Ask) -> None:
     assert ask("os.abort()")["killed"] == signal.SIGABRT
 
 
-def test_processor_time_is_limited(tmp_path):
+def test_processor_time_is_limited(tmp_path: Path) -> None:
     with Server(tmp_path, cpu_seconds=1) as running:
         assert running.ask("while True: pass")["killed"] == signal.SIGXCPU
         catch = "signal.signal(signal.SIGXCPU, lambda *_: None)\nwhile True: pass"
         assert running.ask(catch)["killed"] == signal.SIGKILL
 
 
-def test_no_memory_limit(tmp_path):
+def test_no_memory_limit(tmp_path: Path) -> None:
     with Server(tmp_path, memory_bytes=None) as running:
         assert running.ask("bytearray(600 << 20); value = missing")["value"] == []
 
@@ -471,7 +473,7 @@ value = [refused, missing]
 """
 
 
-def test_gpu(tmp_path):
+def test_gpu(tmp_path: Path) -> None:
     """What CUDA needs beside its devices: any ioctl, its own /proc, a socket; no more."""
     name = f"\0grade-{os.getpid()}"  # abstract: a path may be too long
     with (
@@ -496,7 +498,7 @@ def test_gpu(tmp_path):
             assert refused(running.ask(REFUSED.get(attempt, "os.fork()"))), attempt
 
 
-def test_worker_ends_with_its_server(tmp_path):
+def test_worker_ends_with_its_server(tmp_path: Path) -> None:
     running = Server(tmp_path)
     running._send({"code": "time.sleep(60)", "before": "", "lock": True, "scratch": str(tmp_path)})
     running._process.kill()
@@ -504,7 +506,7 @@ def test_worker_ends_with_its_server(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="for root only")
-def test_root_keeps_no_capability(ask):
+def test_root_keeps_no_capability(ask: Ask) -> None:
     """A worker of root stays root in name only; nothing is missing for a plain user either."""
     code = (
         "data = ctypes.create_string_buffer(24);"
@@ -539,11 +541,11 @@ def test_root_keeps_no_capability(ask):
         ),
     ],
 )
-def test_missing_layers_are_named(ask, before, missing):
+def test_missing_layers_are_named(ask: Ask, before: str, missing: list[str]) -> None:
     assert ask("value = missing", before=before)["value"] == missing
 
 
-def test_seccomp_alone_and_landlock_alone(ask):
+def test_seccomp_alone_and_landlock_alone(ask: Ask) -> None:
     assert refused(ask("socket.socket()", before="ready._files = None"))
     assert refused(ask("open('/etc/passwd')", before="ready._calls = None"))
     truncating = "os.open(root + '/open/shared.txt', os.O_RDONLY | os.O_TRUNC)"
@@ -584,7 +586,7 @@ os.unlink("model.pt")
 """
 
 
-def test_torch(tmp_path):
+def test_torch(tmp_path: Path) -> None:
     """A course's operations work after the lock, with nothing of torch warmed but its import."""
     pytest.importorskip("torch")
     with Server(tmp_path, preload=("torch", "numpy"), memory_bytes=2 << 30) as running:

@@ -116,12 +116,12 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("value", PLAIN.values(), ids=PLAIN)
-def test_a_plain_value_comes_back_equal_and_of_its_type(value):
+def test_a_plain_value_comes_back_equal_and_of_its_type(value: Any) -> None:
     back = there(value)
     assert back == value and type(back) is type(value)
 
 
-def test_nan_stays_nan_and_minus_zero_keeps_its_sign():
+def test_nan_stays_nan_and_minus_zero_keeps_its_sign() -> None:
     assert math.isnan(there(math.nan))
     assert math.copysign(1, there(-0.0)) == -1
 
@@ -150,15 +150,15 @@ def test_nan_stays_nan_and_minus_zero_keeps_its_sign():
         ({(1, torch.ones(1)): 3}, {Opaque("tuple"): 3}),
     ],
 )
-def test_a_relative_of_a_plain_value_comes_back_as_the_plain_one(value, back):
+def test_a_relative_of_a_plain_value_comes_back_as_the_plain_one(value: Any, back: Any) -> None:
     assert there(value) == back
 
 
-def test_an_iterator_comes_back_with_the_name_of_its_kind():
+def test_an_iterator_comes_back_with_the_name_of_its_kind() -> None:
     assert there(number for number in range(3)).type_name == "generator"
 
 
-def test_a_dictionary_keeps_its_order():
+def test_a_dictionary_keeps_its_order() -> None:
     assert list(there({"z": 1, "a": 2, "m": 3})) == ["z", "a", "m"]
 
 
@@ -172,13 +172,13 @@ def test_a_dictionary_keeps_its_order():
     ],
     ids=["tensor", "array", "text", "list"],
 )
-def test_an_object_equals_nothing_that_holds_more_than_its_attributes(other):
+def test_an_object_equals_nothing_that_holds_more_than_its_attributes(other: Any) -> None:
     made_up = there(named(type("Tensor", (), {})(), axes=("T",)))
     assert made_up == PlainObject("Tensor", {"axes": ("T",)})
     assert (made_up == other, made_up != other) == (False, True)
 
 
-def test_an_object_differs_from_just_what_it_does_not_equal():
+def test_an_object_differs_from_just_what_it_does_not_equal() -> None:
     word = Token("word", (1, 2))
     assert (there(word) == word, there(word) != word) == (True, False)
     other = PlainObject("Other", vars(word))
@@ -226,7 +226,7 @@ OPAQUE: dict[str, tuple[Any, Opaque]] = {
 
 
 @pytest.mark.parametrize("value, back", OPAQUE.values(), ids=OPAQUE)
-def test_what_cannot_travel_arrives_by_its_name(value, back):
+def test_what_cannot_travel_arrives_by_its_name(value: Any, back: Opaque) -> None:
     assert there(value) == back
     assert there([value, 1]) == [back, 1]
 
@@ -238,7 +238,7 @@ def nest(depth: int) -> Any:
     return value
 
 
-def test_what_is_nested_too_deeply_is_cut_off_at_the_bottom():
+def test_what_is_nested_too_deeply_is_cut_off_at_the_bottom() -> None:
     assert there(nest(17)) == nest(17)
     text = str(there(nest(18)))
     assert "bottom" not in text and "nested too deeply" in text
@@ -247,7 +247,7 @@ def test_what_is_nested_too_deeply_is_cut_off_at_the_bottom():
     assert "nested too deeply" in str(there(loop))
 
 
-def test_no_container_is_read_without_end():
+def test_no_container_is_read_without_end() -> None:
     def endless() -> Iterator[int]:
         while True:
             yield 0
@@ -255,7 +255,7 @@ def test_no_container_is_read_without_end():
     assert there(endless()) == Opaque("generator", "more than 10,000 entries")
 
 
-def test_arrays_larger_than_a_frame_stay_behind(monkeypatch):
+def test_arrays_larger_than_a_frame_stay_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "ARRAYS_CAP", 64)
     small, large = torch.zeros(8), torch.zeros(17)
     assert there(large) == Opaque("torch.Tensor", "shape [17] is too large")
@@ -265,7 +265,7 @@ def test_arrays_larger_than_a_frame_stay_behind(monkeypatch):
     assert isinstance(third, Opaque), "together they are too large"
 
 
-def test_an_array_counts_each_time_that_it_is_named(monkeypatch):
+def test_an_array_counts_each_time_that_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "ARRAYS_CAP", 16)
     four = torch.ones(1)
     *first, last = there([four] * 5)
@@ -284,7 +284,7 @@ class LyingArray(np.ndarray[Any, Any]):
     shape = property(lambda self: (2, 3))
 
 
-def test_an_array_that_lies_about_its_size_is_named():
+def test_an_array_that_lies_about_its_size_is_named() -> None:
     why = "it does not hold the numbers of its shape [2, 3]"
     assert there(torch.ones(9).as_subclass(Liar)) == Opaque("torch.Tensor", why)
     assert there(np.ones(9).view(LyingArray)) == Opaque("numpy.ndarray", why)
@@ -306,14 +306,16 @@ def bits(tensor: Tensor) -> bytes:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 0, 3), (2, 3), (1, 2, 3, 4)], ids=str)
-def test_a_tensor_keeps_dtype_shape_and_every_bit(dtype, shape):
+def test_a_tensor_keeps_dtype_shape_and_every_bit(
+    dtype: torch.dtype, shape: tuple[int, ...]
+) -> None:
     tensor = torch.randn(shape).mul(3).to(dtype)
     back = there(tensor)
     assert back.dtype == dtype and back.shape == tensor.shape
     assert bits(back) == bits(tensor)
 
 
-def test_values_that_are_no_numbers_keep_their_places():
+def test_values_that_are_no_numbers_keep_their_places() -> None:
     tensor = torch.tensor([math.nan, math.inf, -math.inf, -0.0, 1e-45])
     assert bits(there(tensor)) == bits(tensor)
 
@@ -340,7 +342,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("tensor", VIEWS.values(), ids=VIEWS)
-def test_a_view_keeps_its_values_and_when_asked_its_strides(tensor):
+def test_a_view_keeps_its_values_and_when_asked_its_strides(tensor: Tensor) -> None:
     assert torch.equal(there(tensor), tensor)
     back = there(tensor, strided=True)
     assert torch.equal(back, tensor)
@@ -348,20 +350,20 @@ def test_a_view_keeps_its_values_and_when_asked_its_strides(tensor):
     assert back.is_contiguous() == tensor.is_contiguous()
 
 
-def test_one_element_may_have_any_stride():
+def test_one_element_may_have_any_stride() -> None:
     for tensor in (torch.arange(6.0)[::2][1:2], torch.arange(6.0).reshape(3, 2)[1:2, 1:]):
         assert tensor.stride() != torch.empty(tensor.shape).stride()
         assert torch.equal(there(tensor), tensor)
         assert torch.equal(there(tensor, strided=True), tensor)
 
 
-def test_an_expanded_axis_is_one_piece_of_memory_there_too():
+def test_an_expanded_axis_is_one_piece_of_memory_there_too() -> None:
     back = there(torch.zeros(1, 3).expand(4, 3), strided=True)
     back[0].fill_(7)
     assert bool((back == 7).all())
 
 
-def test_strides_from_the_worker_are_not_followed():
+def test_strides_from_the_worker_are_not_followed() -> None:
     frame = Frame(
         {"arrays": [{"dtype": "float32", "shape": [2], "stride": [1 << 60], "device": "cpu"}]},
         b"\0" * 8,
@@ -369,7 +371,7 @@ def test_strides_from_the_worker_are_not_followed():
     assert Unpacker(frame).unpack({"tensor": 0}).stride() == (1,)
 
 
-def test_a_leaf_is_a_leaf_again_only_when_asked():
+def test_a_leaf_is_a_leaf_again_only_when_asked() -> None:
     leaf = torch.ones(2, requires_grad=True)
     assert not there(leaf).requires_grad
     inner = there(leaf * 2, leaves=True)
@@ -378,7 +380,7 @@ def test_a_leaf_is_a_leaf_again_only_when_asked():
     assert type(there(torch.nn.Parameter(torch.ones(2)))) is Tensor
 
 
-def test_the_same_tensor_is_the_same_there():
+def test_the_same_tensor_is_the_same_there() -> None:
     x, equal = torch.ones(2), torch.ones(2)
     one, other, third, mapping = there((x, x, equal, {"x": x}))
     assert one is other and mapping["x"] is one
@@ -388,7 +390,7 @@ def test_the_same_tensor_is_the_same_there():
     assert first is again
 
 
-def test_what_arrives_can_be_written_to():
+def test_what_arrives_can_be_written_to() -> None:
     x = torch.ones(2)
     there(x).add_(1)
     array = np.ones(2)
@@ -409,14 +411,14 @@ def test_what_arrives_can_be_written_to():
     ],
     ids=lambda array: f"{array.dtype}{list(array.shape)}",
 )
-def test_a_numpy_array_comes_back_as_one(array):
+def test_a_numpy_array_comes_back_as_one(array: np.ndarray[Any, Any]) -> None:
     back = there(array)
     assert isinstance(back, np.ndarray)
     assert back.dtype == array.dtype and back.shape == array.shape
     assert np.array_equal(back, array)
 
 
-def test_an_object_that_stays_behind_is_a_handle_there():
+def test_an_object_that_stays_behind_is_a_handle_there() -> None:
     thing = object()
     packer = Packer(lambda value: Handle(3, "Thing") if value is thing else None)
     frame = packer.frame({})
@@ -459,7 +461,7 @@ HOSTILE_ARRAYS: dict[str, tuple[Any, bytes]] = {
 
 
 @pytest.mark.parametrize("arrays, data", HOSTILE_ARRAYS.values(), ids=HOSTILE_ARRAYS)
-def test_arrays_that_do_not_fit_their_frame_are_refused(arrays, data):
+def test_arrays_that_do_not_fit_their_frame_are_refused(arrays: Any, data: bytes) -> None:
     with pytest.raises(WireError):
         Unpacker(Frame({"arrays": arrays}, data))
 
@@ -471,7 +473,7 @@ DEVICES: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=ascii)
-def test_a_device_that_is_not_here_is_refused(device):
+def test_a_device_that_is_not_here_is_refused(device: Any) -> None:
     unpacker = Unpacker(Frame({"arrays": [entry(device=device)]}, b"\0" * 8))
     with pytest.raises(WireError):
         unpacker.unpack({"tensor": 0})
@@ -517,7 +519,7 @@ HOSTILE_VALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("data", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES)
-def test_a_value_that_no_packer_makes_is_refused(data):
+def test_a_value_that_no_packer_makes_is_refused(data: Any) -> None:
     frame = Frame({"arrays": [entry(dtype="bfloat16")]}, b"\0" * 4)
     with pytest.raises(WireError):
         Unpacker(frame).unpack(data)
@@ -525,7 +527,7 @@ def test_a_value_that_no_packer_makes_is_refused(data):
         Unpacker(frame).unpack({"list": [data]})
 
 
-def test_a_value_nested_deeper_than_any_packer_does_is_refused():
+def test_a_value_nested_deeper_than_any_packer_does_is_refused() -> None:
     data: Any = None
     for _ in range(100):
         data = {"list": [data]}
@@ -533,7 +535,7 @@ def test_a_value_nested_deeper_than_any_packer_does_is_refused():
         Unpacker(Frame({})).unpack(data)
 
 
-def test_what_cannot_be_a_key_or_in_a_set_arrives_by_its_type():
+def test_what_cannot_be_a_key_or_in_a_set_arrives_by_its_type() -> None:
     deep = {"tuple": [{"tuple": [{"tuple": [{"tuple": []}]}]}]}
     for key, back in (({"list": []}, "list"), ({"set": []}, "set"), (deep, "tuple")):
         unpacker = Unpacker(Frame({}))
@@ -541,7 +543,7 @@ def test_what_cannot_be_a_key_or_in_a_set_arrives_by_its_type():
         assert unpacker.unpack({"set": [key]}) == {Opaque(back)}
 
 
-def test_a_record_is_an_object_of_plain_values():
+def test_a_record_is_an_object_of_plain_values() -> None:
     token = there(Token("word", (1, 2)))
     assert (token.kind, token.span, repr(token)) == (
         "word",
@@ -553,20 +555,20 @@ def test_a_record_is_an_object_of_plain_values():
     assert {token} == {Token("word", (1, 2))}
 
 
-def test_a_set_travels_in_one_order():
+def test_a_set_travels_in_one_order() -> None:
     """The order in memory differs between processes; equal answers must be equal bytes."""
     packer = Packer()
     assert packer.pack({"b", "a", "c"}) == {"set": ["a", "b", "c"]}
 
 
-def test_unpacking_takes_no_longer_than_was_left_to_the_call():
+def test_unpacking_takes_no_longer_than_was_left_to_the_call() -> None:
     frame = Frame({"value": {"list": [{"list": []}] * 1000}})
     frame.left = 0.0
     with pytest.raises(WireError, match="all the time that was left"):
         Unpacker(frame).unpack(frame.header["value"])
 
 
-def test_no_reply_has_torch_imported(monkeypatch):
+def test_no_reply_has_torch_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes seconds, and a course of numpy functions waits for torch nowhere."""
     frame = Frame({"arrays": [entry()]}, b"\0" * 8)
     monkeypatch.delitem(sys.modules, "torch")
@@ -576,12 +578,12 @@ def test_no_reply_has_torch_imported(monkeypatch):
     assert "torch" not in sys.modules
 
 
-def test_an_unknown_dtype_as_a_value_arrives_by_its_name():
+def test_an_unknown_dtype_as_a_value_arrives_by_its_name() -> None:
     back = Unpacker(Frame({})).unpack({"dtype": "load"})
     assert back == Opaque("torch.dtype", "load")
 
 
-def test_texts_from_the_worker_are_cut():
+def test_texts_from_the_worker_are_cut() -> None:
     unpacker = Unpacker(Frame({}))
     assert len(unpacker.unpack("x" * 100_000)) == 20_000
     thing = unpacker.unpack({"opaque": "x" * 1000, "why": "y" * 1000})

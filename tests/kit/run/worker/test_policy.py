@@ -2,11 +2,14 @@
 
 import os
 import sys
+from pathlib import Path
+
+import pytest
 
 from grader.run.worker import policy
 
 
-def test_python_environment(tmp_path, monkeypatch):
+def test_python_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The standard library and site-packages; not a project's folder that is on sys.path."""
     packages = tmp_path / "site-packages"
     packages.mkdir()

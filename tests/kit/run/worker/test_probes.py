@@ -21,7 +21,7 @@ SIZE = 4 * N  # bytes of a tensor of N numbers
 # --- given -----------------------------------------------------------------------------------
 
 
-def test_a_class_is_made_and_anything_else_is_as_it_is():
+def test_a_class_is_made_and_anything_else_is_as_it_is() -> None:
     source = "class A:\n    def __init__(self, n, m=0):\n        self.n = n + m\ndef f(): return A"
     assert made(source, "A", (1,), {"m": 2}).n == 3
     assert made(source, "f", (), {})().__name__ == "A"
@@ -75,11 +75,11 @@ PEAKS: dict[str, tuple[Callable[[Tensor], Any], int]] = {
 
 
 @pytest.mark.parametrize("call, expected", PEAKS.values(), ids=PEAKS)
-def test_the_most_bytes_alive_at_once_are_counted(call, expected):
+def test_the_most_bytes_alive_at_once_are_counted(call: Callable[..., Any], expected: int) -> None:
     assert peak(call) == expected
 
 
-def test_nothing_is_counted_before_or_after_the_block():
+def test_nothing_is_counted_before_or_after_the_block() -> None:
     before = torch.ones(N)
     with meter() as usage:
         del before
@@ -88,7 +88,7 @@ def test_nothing_is_counted_before_or_after_the_block():
     assert usage.peak == 8
 
 
-def test_measuring_imports_no_compiler():
+def test_measuring_imports_no_compiler() -> None:
     code = (
         "import sys, torch\n"
         "from grader.run.worker.probes import meter\n"
@@ -156,14 +156,14 @@ HOLDERS: dict[str, Callable[[Tensor], Any]] = {
 
 
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
-def test_a_tensor_is_found_wherever_a_module_holds_it(hold):
+def test_a_tensor_is_found_wherever_a_module_holds_it(hold: Callable[[Tensor], Any]) -> None:
     module = Plain()
     assert held_shapes(module) == []
     module.kept = hold(torch.ones(2, 3))
     assert held_shapes(module) == [(2, 3)]
 
 
-def test_what_its_class_and_those_before_it_keep_is_found_and_no_other_class():
+def test_what_its_class_and_those_before_it_keep_is_found_and_no_other_class() -> None:
     class Keeps(Plain):
         history = (torch.ones(2, 3),)
 
@@ -178,7 +178,7 @@ def test_what_its_class_and_those_before_it_keep_is_found_and_no_other_class():
     assert held_shapes(module) == [(2, 3), (4,)]
 
 
-def test_hooks_and_buffers_hold_too_and_loops_end():
+def test_hooks_and_buffers_hold_too_and_loops_end() -> None:
     module = Plain()
     kept = torch.ones(4)
     module.register_forward_hook(lambda module, args, output: kept)
@@ -187,7 +187,7 @@ def test_hooks_and_buffers_hold_too_and_loops_end():
     assert held_shapes(module) == [(4,), (5,)]
 
 
-def test_the_shapes_are_sorted_and_each_is_told_once():
+def test_the_shapes_are_sorted_and_each_is_told_once() -> None:
     assert held_shapes([torch.ones(3), torch.ones(2, 1), np.ones(3), torch.ones(2)]) == [
         (2,),
         (2, 1),
@@ -195,11 +195,11 @@ def test_the_shapes_are_sorted_and_each_is_told_once():
     ]
 
 
-def test_a_parameter_without_a_shape_is_passed_over():
+def test_a_parameter_without_a_shape_is_passed_over() -> None:
     assert held_shapes(nn.LazyLinear(2)) == []
 
 
-def test_looking_warns_of_nothing_and_changes_nothing():
+def test_looking_warns_of_nothing_and_changes_nothing() -> None:
     x = torch.ones(2, requires_grad=True)
     module = Plain()
     module.kept = x * 2  # whose gradient torch warns of

@@ -38,19 +38,21 @@ def error_of(source: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_an_exception_is_told_by_its_type_bases_and_message(source, kind, bases, message):
+def test_an_exception_is_told_by_its_type_bases_and_message(
+    source: str, kind: str, bases: list[str], message: str
+) -> None:
     error = error_of(source)
     assert error["type"] == kind
     assert set(bases) <= set(error["bases"])
     assert message in error["message"]
 
 
-def test_a_class_of_the_same_name_is_not_the_builtin_exception():
+def test_a_class_of_the_same_name_is_not_the_builtin_exception() -> None:
     error = error_of("class ValueError(Exception): pass\ndef f(): raise ValueError")
     assert "ValueError" not in error["bases"] and "Exception" in error["bases"]
 
 
-def test_an_exception_that_cannot_be_told_is_told_without_words():
+def test_an_exception_that_cannot_be_told_is_told_without_words() -> None:
     error = error_of(
         """
         class Mute(Exception):
@@ -63,12 +65,12 @@ def test_an_exception_that_cannot_be_told_is_told_without_words():
     assert (error["type"], error["message"]) == ("Mute", "")
 
 
-def test_long_errors_are_cut():
+def test_long_errors_are_cut() -> None:
     assert len(error_of("def f(): raise ValueError('x' * 10_000)")["message"]) == 2000
     assert len(error_of("def f(): f()")["frames"]) == 12
 
 
-def test_the_frames_are_the_learners_own_only():
+def test_the_frames_are_the_learners_own_only() -> None:
     error = error_of(
         """
         import torch
@@ -120,7 +122,9 @@ HERE = [
 
 
 @pytest.mark.parametrize("line, here", HERE)
-def test_an_error_tells_the_sizes_and_numbers_that_its_line_names(line, here):
+def test_an_error_tells_the_sizes_and_numbers_that_its_line_names(
+    line: str, here: list[Any]
+) -> None:
     error = error_of(
         f"""
         import torch
@@ -135,7 +139,7 @@ def test_an_error_tells_the_sizes_and_numbers_that_its_line_names(line, here):
     assert error["frames"][-1].get("here", []) == here
 
 
-def test_an_error_in_a_module_tells_what_its_attributes_are():
+def test_an_error_in_a_module_tells_what_its_attributes_are() -> None:
     bench, _ = learner(
         """
         import torch
@@ -163,7 +167,7 @@ def test_an_error_in_a_module_tells_what_its_attributes_are():
     ]
 
 
-def test_a_name_that_is_not_there_brings_the_one_that_was_meant():
+def test_a_name_that_is_not_there_brings_the_one_that_was_meant() -> None:
     error = error_of("import torch\ndef f():\n    return torch.sofmax")
     assert error["message"].endswith("Did you mean: 'softmax'?")
     error = error_of("def f():\n    weights = 1\n    return wieghts")
@@ -177,14 +181,14 @@ def test_a_name_that_is_not_there_brings_the_one_that_was_meant():
 
 
 @pytest.mark.parametrize("count, is_searched", [(9_000, True), (300_000, False)])
-def test_too_many_names_are_not_searched_for_one(count, is_searched):
+def test_too_many_names_are_not_searched_for_one(count: int, is_searched: bool) -> None:
     names = f"map('weights{{}}'.format, range({count}))"
     named = f"class Named:\n    def __dir__(self):\n        return {names}\n"
     error = error_of(f"{named}def f():\n    Named().weights")
     assert ("Did you mean" in error["message"]) is is_searched
 
 
-def test_a_syntax_error_points_at_its_line():
+def test_a_syntax_error_points_at_its_line() -> None:
     source = "x = 1\n  def f(:\n"
     try:
         compile(source, OWN, "exec")
@@ -228,7 +232,7 @@ STUBS = {
 
 
 @pytest.mark.parametrize("source, is_stub", STUBS.values(), ids=STUBS)
-def test_only_the_called_functions_own_error_is_a_stub(source, is_stub):
+def test_only_the_called_functions_own_error_is_a_stub(source: str, is_stub: bool) -> None:
     assert error_of(source)["stub"] is is_stub
 
 
@@ -250,7 +254,7 @@ MODULES = {
 
 
 @pytest.mark.parametrize("body, x, is_stub", MODULES.values(), ids=MODULES)
-def test_only_a_modules_own_method_is_a_stub(body, x, is_stub):
+def test_only_a_modules_own_method_is_a_stub(body: str, x: int | None, is_stub: bool) -> None:
     bench, _ = learner(f"import torch\nclass f(torch.nn.Module):\n    {body}")
     reply = bench.answer(request())
     if x is not None:
@@ -260,7 +264,7 @@ def test_only_a_modules_own_method_is_a_stub(body, x, is_stub):
     assert error["stub"] is is_stub
 
 
-def test_our_own_functions_are_never_stubs():
+def test_our_own_functions_are_never_stubs() -> None:
     def not_written() -> None:
         raise NotImplementedError
 

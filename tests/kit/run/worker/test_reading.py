@@ -100,7 +100,7 @@ CALLED = {
         ("from paper import sorted\ndef wings(x): return sorted(x)", []),
     ],
 )
-def test_a_call_of_pythons_own_function_is_found(source, called):
+def test_a_call_of_pythons_own_function_is_found(source: str, called: list[str]) -> None:
     of = forbidden_calls(
         [("bird.py", source)],
         own={"wings"},
@@ -112,7 +112,7 @@ def test_a_call_of_pythons_own_function_is_found(source, called):
 
 
 @pytest.mark.parametrize("source", CALLED.values(), ids=CALLED)
-def test_a_call_is_found(source):
+def test_a_call_is_found(source: str) -> None:
     assert len(names(source)) == 1
 
 
@@ -169,11 +169,11 @@ NOT_CALLED = {
 
 
 @pytest.mark.parametrize("source", NOT_CALLED.values(), ids=NOT_CALLED)
-def test_a_mere_name_is_no_call(source):
+def test_a_mere_name_is_no_call(source: str) -> None:
     assert names(source) == []
 
 
-def test_helpers_in_other_files_count_and_earlier_stages_do_not():
+def test_helpers_in_other_files_count_and_earlier_stages_do_not() -> None:
     glues = "import paper\ndef {}(): paper.glue()"
     assert names("from tools import go\ndef wings(): go()", tools=glues.format("go")) == [
         "paper.glue"
@@ -188,7 +188,7 @@ def test_helpers_in_other_files_count_and_earlier_stages_do_not():
     assert names("def wings(): pass", tools=glues.format("go")) == []
 
 
-def test_the_cells_of_a_notebook_are_one_place():
+def test_the_cells_of_a_notebook_are_one_place() -> None:
     cells = (
         "import paper as p",
         "%matplotlib inline\nmine, theirs = 1, p.glue()",
@@ -201,7 +201,7 @@ def test_the_cells_of_a_notebook_are_one_place():
     assert found(*numbered, is_notebook=True) == [{"name": "paper.Knife", "frames": [frame]}]
 
 
-def test_a_file_larger_than_any_is_left_to_the_worker():
+def test_a_file_larger_than_any_is_left_to_the_worker() -> None:
     source = "import paper\ndef wings(): paper.glue()\n"
     assert found(("bird.py", source + "#" * (1 << 18))) is None
 
@@ -218,7 +218,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("source", LONG.values(), ids=LONG)
-def test_it_takes_no_longer_than_the_file_is_long(source):
+def test_it_takes_no_longer_than_the_file_is_long(source: str) -> None:
     start = time.process_time()
     names(source + "paper.glue()\n")
     assert time.process_time() - start < 5

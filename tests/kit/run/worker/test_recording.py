@@ -23,7 +23,7 @@ def contains(found: list[Tensor], tensor: Tensor) -> bool:
 X = torch.arange(6.0).view(2, 3)
 
 
-def test_layers_operators_and_parts_are_recorded():
+def test_layers_operators_and_parts_are_recorded() -> None:
     layer = nn.Linear(3, 3)
     found = made(lambda x: torch.softmax(layer(x) / 2, -1).chunk(3, -1)[1].T, X)
     right = torch.softmax(layer(X) / 2, -1)
@@ -31,7 +31,7 @@ def test_layers_operators_and_parts_are_recorded():
     assert not any(tensor.requires_grad for tensor in found)
 
 
-def test_a_tensor_is_recorded_as_it_was_before_it_changed():
+def test_a_tensor_is_recorded_as_it_was_before_it_changed() -> None:
     def changes(x: Tensor) -> None:
         double = 2 * x
         double[0] = 9.0
@@ -42,16 +42,16 @@ def test_a_tensor_is_recorded_as_it_was_before_it_changed():
     assert all(contains(found, t) for t in (2 * X, set_in_place, -set_in_place))
 
 
-def test_few_and_small_tensors_of_real_numbers_are_kept():
+def test_few_and_small_tensors_of_real_numbers_are_kept() -> None:
     assert made(lambda x: [x > 1, x.long(), x.new_zeros(70, 70)], X) == []
     assert len(made(lambda x: [x + n for n in range(300)], X)) == 300
 
 
-def test_nothing_is_kept_if_there_are_too_many():
+def test_nothing_is_kept_if_there_are_too_many() -> None:
     assert made(lambda x: [x + n for n in range(301)], X) == []
 
 
-def test_the_line_is_one_of_the_file_that_was_called_first():
+def test_the_line_is_one_of_the_file_that_was_called_first() -> None:
     block, found = recorder(lambda file, number: "mine" if file == __file__ else None)
     with block:
         nn.Softmax(dim=-1)(X)

@@ -10,7 +10,7 @@ from grader.run.worker import seccomp
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("gpu", [False, True])
-def test_program(machine, gpu):
+def test_program(machine: str, gpu: bool) -> None:
     """For every number the program's answer is that of the tables, here for both machines."""
     program = seccomp.Filter.compiled(machine, gpu=gpu)
     assert program is not None
@@ -34,7 +34,7 @@ def test_program(machine, gpu):
     assert run_filter(program.code.raw, 0, 0x40000003) == 0x80000000
 
 
-def test_unknown_machine():
+def test_unknown_machine() -> None:
     """No filter for a machine whose numbers are not known."""
     assert seccomp.Filter.compiled("riscv64", gpu=False) is None
 

@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from grader.run.worker.scratch import mark_unused
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no server watches workers on Windows")
-def test_on_a_disk_that_fills_up_only_a_worker_with_files_is_stopped(tmp_path, monkeypatch):
+def test_on_a_disk_that_fills_up_only_a_worker_with_files_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files without a name take room too, and only the disk shows that."""
     ours, theirs = socket.socketpair()
     lock: Any = None

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -101,7 +102,9 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize("source, outcomes", OUTCOMES.values(), ids=OUTCOMES)
-def test_outcomes(tmp_path, monkeypatch, source, outcomes):
+def test_outcomes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, outcomes: dict[str, str]
+) -> None:
     # As in the worker. Elsewhere a `tmp_path` of theirs removes what older runs of pytest left.
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     found = run(source)
@@ -109,7 +112,7 @@ def test_outcomes(tmp_path, monkeypatch, source, outcomes):
     assert found["ended"] == ""
 
 
-def test_the_fixture_hands_on_what_it_is_given_and_counts():
+def test_the_fixture_hands_on_what_it_is_given_and_counts() -> None:
     seen = []
     source = "def test_a(make_bird):\n    make_bird(3, wings=2)\n    make_bird()"
     found = run(source, lambda *args, **kwargs: seen.append((args, kwargs)))
@@ -117,7 +120,7 @@ def test_the_fixture_hands_on_what_it_is_given_and_counts():
     assert found["made"] == 2
 
 
-def test_the_first_that_fails_is_told_with_its_line():
+def test_the_first_that_fails_is_told_with_its_line() -> None:
     found = run("def test_a(): pass\n\ndef test_b(make_bird):\n    assert make_bird() == 2\n")
     first = found["first"]
     assert (first["test"], first["type"]) == ("test_b", "AssertionError")
@@ -140,7 +143,7 @@ def test_the_first_that_fails_is_told_with_its_line():
         ),
     ],
 )
-def test_a_run_that_ends_before_its_time_says_nothing(source, why):
+def test_a_run_that_ends_before_its_time_says_nothing(source: str, why: str) -> None:
     found = run(source)
     assert why in found["ended"]
     assert found["value"] == "nothing"
@@ -148,7 +151,7 @@ def test_a_run_that_ends_before_its_time_says_nothing(source, why):
 
 
 @pytest.mark.filterwarnings("always::pytest.PytestReturnNotNoneWarning")
-def test_a_test_that_returns_what_it_should_assert_is_told_unless_another_fails():
+def test_a_test_that_returns_what_it_should_assert_is_told_unless_another_fails() -> None:
     source = "def test_a():\n    return 1 == 2\n\ndef test_b(): pass\n"
     found = run(source)
     assert (found["value"], found["first"]["test"]) == ("passed", "test_a")
@@ -157,12 +160,12 @@ def test_a_test_that_returns_what_it_should_assert_is_told_unless_another_fails(
     assert run(f"{source}\ndef test_c(): assert 0\n")["first"]["test"] == "test_c"
 
 
-def test_a_long_name_is_cut():
+def test_a_long_name_is_cut() -> None:
     found = run(f"def test_{'a' * 300}(): assert 0")
     assert len(found["outcomes"][0][0]) == len(found["first"]["test"]) == NAME_CAP
 
 
-def test_one_class_of_tests_will_do():
+def test_one_class_of_tests_will_do() -> None:
     class Birds:
         def test_a(self, make_bird: Callable[[], int]) -> None:
             assert make_bird() == 3
@@ -184,7 +187,7 @@ def test_one_class_of_tests_will_do():
         ([], "nothing"),
     ],
 )
-def test_the_verdict(outcomes, value):
+def test_the_verdict(outcomes: list[str], value: str) -> None:
     named = [(str(number), outcome) for number, outcome in enumerate(outcomes)]
     assert verdict(named, "") == value
     assert verdict(named, "it was too slow") == "nothing"

@@ -29,7 +29,7 @@ def soon() -> float:
 
 
 @pytest.mark.parametrize("size", [0, 1, (1 << 16) - 1, 1 << 16, 3 << 20])
-def test_a_frame_arrives_as_it_was_sent(ends, size):
+def test_a_frame_arrives_as_it_was_sent(ends: Ends, size: int) -> None:
     channel, other_end = ends
     frame = Frame({"op": "call", "n": [1, 2]}, bytes(range(256)) * (size // 256) + b"x" * size)
     sender = threading.Thread(target=Channel(other_end).send, args=(frame, soon()))
@@ -38,14 +38,14 @@ def test_a_frame_arrives_as_it_was_sent(ends, size):
     sender.join()
 
 
-def test_frames_do_not_run_into_each_other(ends):
+def test_frames_do_not_run_into_each_other(ends: Ends) -> None:
     channel, other_end = ends
     for number in range(3):
         Channel(other_end).send(Frame({"n": number}, bytes(number)))
     assert [channel.receive(soon()).header["n"] for _ in range(3)] == [0, 1, 2]
 
 
-def test_reading_ahead_frames_stay_apart(ends):
+def test_reading_ahead_frames_stay_apart(ends: Ends) -> None:
     channel, other_end = Channel(ends[0]._socket, ahead=True), ends[1]
     frames = [
         Frame({"n": n}, bytes(size), {"x": n} if n else None)
@@ -63,7 +63,7 @@ def test_reading_ahead_frames_stay_apart(ends):
     ]
 
 
-def test_what_goes_along_is_no_part_of_a_frame(ends):
+def test_what_goes_along_is_no_part_of_a_frame(ends: Ends) -> None:
     channel, other_end = ends
     for frame in (Frame({"n": 1}, b"data"), Frame({"n": 1}, b"data", {"told": 1}), Frame({"n": 1})):
         Channel(other_end).send(frame)
@@ -72,7 +72,7 @@ def test_what_goes_along_is_no_part_of_a_frame(ends):
     assert (plain.aside, told.aside) == ({}, {"told": 1})
 
 
-def test_the_header_of_a_known_frame_is_read_when_it_is_asked_for(ends):
+def test_the_header_of_a_known_frame_is_read_when_it_is_asked_for(ends: Ends) -> None:
     channel, other_end = ends
     for aside in ({}, {"told": 1}):
         Channel(other_end).send(Frame({"n": 1}, b"data", aside))
@@ -108,7 +108,7 @@ HOSTILE_BYTES = {
 
 
 @pytest.mark.parametrize("data", HOSTILE_BYTES.values(), ids=HOSTILE_BYTES)
-def test_bytes_that_are_no_frame_are_refused(ends, data):
+def test_bytes_that_are_no_frame_are_refused(ends: Ends, data: bytes) -> None:
     channel, other_end = ends
     sender = threading.Thread(target=lambda: other_end.sendall(data))
     sender.start()
@@ -117,7 +117,9 @@ def test_bytes_that_are_no_frame_are_refused(ends, data):
     sender.join()
 
 
-def test_a_frame_beyond_the_caps_is_not_sent_at_all(ends, monkeypatch):
+def test_a_frame_beyond_the_caps_is_not_sent_at_all(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, other_end = ends
     channel = Channel(ends[0]._socket, sends=100)
     monkeypatch.setattr(wire, "ARRAYS_CAP", 100)
@@ -128,7 +130,7 @@ def test_a_frame_beyond_the_caps_is_not_sent_at_all(ends, monkeypatch):
     assert Channel(other_end).receive(soon()).header == {"still": "in step"}
 
 
-def test_values_too_deep_for_json_are_not_sent(ends):
+def test_values_too_deep_for_json_are_not_sent(ends: Ends) -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
@@ -136,7 +138,7 @@ def test_values_too_deep_for_json_are_not_sent(ends):
         ends[0].send(Frame({"a": deep}))
 
 
-def test_a_silent_peer_meets_the_deadline(ends):
+def test_a_silent_peer_meets_the_deadline(ends: Ends) -> None:
     channel, _ = ends
     with pytest.raises(DeadlineError):
         channel.receive(time.monotonic() + 0.05)
@@ -144,7 +146,7 @@ def test_a_silent_peer_meets_the_deadline(ends):
         channel.receive(time.monotonic() - 1)
 
 
-def test_a_peer_that_dribbles_bytes_meets_the_same_deadline(ends):
+def test_a_peer_that_dribbles_bytes_meets_the_same_deadline(ends: Ends) -> None:
     channel, other_end = ends
     stop = threading.Event()
 
@@ -166,7 +168,7 @@ def test_a_peer_that_dribbles_bytes_meets_the_same_deadline(ends):
         sender.join()
 
 
-def test_a_peer_that_never_reads_meets_the_deadline(ends):
+def test_a_peer_that_never_reads_meets_the_deadline(ends: Ends) -> None:
     channel, _ = ends
     start = time.monotonic()
     with pytest.raises(DeadlineError):
@@ -174,7 +176,7 @@ def test_a_peer_that_never_reads_meets_the_deadline(ends):
     assert 0.2 <= time.monotonic() - start < 5
 
 
-def test_a_peer_that_is_gone_is_told_from_one_that_is_slow(ends):
+def test_a_peer_that_is_gone_is_told_from_one_that_is_slow(ends: Ends) -> None:
     channel, other_end = ends
     other_end.close()
     with pytest.raises(Closed):
@@ -184,7 +186,7 @@ def test_a_peer_that_is_gone_is_told_from_one_that_is_slow(ends):
 
 
 @pytest.mark.parametrize("sent", [1, 7, 8, 9, 12], ids=str)
-def test_a_frame_that_stops_halfway_is_the_end(ends, sent):
+def test_a_frame_that_stops_halfway_is_the_end(ends: Ends, sent: int) -> None:
     channel, other_end = ends
     other_end.sendall(raw(b'{"a":1}', b"xy")[:sent])
     other_end.close()
@@ -192,7 +194,7 @@ def test_a_frame_that_stops_halfway_is_the_end(ends, sent):
         channel.receive(soon())
 
 
-def test_a_closed_channel_is_the_end_for_the_other_side(ends):
+def test_a_closed_channel_is_the_end_for_the_other_side(ends: Ends) -> None:
     channel, other_end = ends
     channel.close()
     with pytest.raises(Closed):
@@ -232,7 +234,9 @@ def value_read(channel: Channel) -> Any:
 
 
 @pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
-def test_a_reply_that_is_slow_to_read_is_refused_before_it_is_built(ends, text):
+def test_a_reply_that_is_slow_to_read_is_refused_before_it_is_built(
+    ends: Ends, text: bytes
+) -> None:
     channel, other_end = ends
     raw = struct.pack("<III", len(text), 0, 0) + text
     writer = threading.Thread(target=other_end.sendall, args=(raw,))
@@ -244,14 +248,14 @@ def test_a_reply_that_is_slow_to_read_is_refused_before_it_is_built(ends, text):
     writer.join()
 
 
-def test_what_goes_along_with_a_reply_is_bounded_in_the_same_way(ends):
+def test_what_goes_along_with_a_reply_is_bounded_in_the_same_way(ends: Ends) -> None:
     text = SLOW["lists in lists"]
     ends[1].sendall(struct.pack("<III", 2, 0, len(text)) + b"{}" + text)
     with pytest.raises(WireError):
         ends[0].receive(soon())
 
 
-def test_too_many_values_are_not_sent(ends):
+def test_too_many_values_are_not_sent(ends: Ends) -> None:
     packer = Packer()
     frame = packer.frame({"value": packer.pack([[0] * 10_000] * 20)})
     with pytest.raises(WireError, match="too many"):

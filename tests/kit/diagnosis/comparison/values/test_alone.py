@@ -65,19 +65,21 @@ def reports(interpreter: Interpreter) -> dict[str, Report]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_report_says_it_if_what_is_kept_makes_the_answer_wrong(reports, name):
+def test_a_report_says_it_if_what_is_kept_makes_the_answer_wrong(
+    reports: dict[str, Report], name: str
+) -> None:
     expected = CASES[name][1]
     found = [check.diagnosis.text for check in reports[name].stages[0].checks if check.diagnosis]
     assert all(any(each in text for text in found) for each in expected), found
     assert expected or not any(KEEPS in text for text in found)
 
 
-def test_what_is_wrong_in_evaluation_mode_alone_keeps_nothing(reports):
+def test_what_is_wrong_in_evaluation_mode_alone_keeps_nothing(reports: dict[str, Report]) -> None:
     found = [check.diagnosis.text for check in reports["mode"].stages[0].checks if check.diagnosis]
     assert found and not any(KEEPS in text for text in found)
 
 
-def test_what_an_object_holds_is_no_answer_to_a_call(reports):
+def test_what_an_object_holds_is_no_answer_to_a_call(reports: dict[str, Report]) -> None:
     checks = reports["held"].stages[0].checks
     assert any("within the module" in check.message for check in checks)
     assert not any(check.diagnosis and KEEPS in check.diagnosis.text for check in checks)

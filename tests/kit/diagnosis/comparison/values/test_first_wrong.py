@@ -135,7 +135,7 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
 
 
 @pytest.mark.parametrize("case", TOLD)
-def test_it_tells_the_last_right_value_and_the_next(case):
+def test_it_tells_the_last_right_value_and_the_next(case: str) -> None:
     arrays, expected = TOLD[case]
     made = [Made(array, f"f.py, line {number}") for number, array in enumerate(arrays)]
     found = first_wrong(WAY, made, "forward")
@@ -143,7 +143,9 @@ def test_it_tells_the_last_right_value_and_the_next(case):
 
 
 @pytest.mark.parametrize(("number", "shown"), [(-1e9, "-1e+09"), (-numpy.inf, "-inf")])
-def test_a_large_negative_number_is_minus_infinity_only_where_that_is_due(number, shown):
+def test_a_large_negative_number_is_minus_infinity_only_where_that_is_due(
+    number: float, shown: str
+) -> None:
     way = [WAY[0], [right("masked scores", numpy.where(SCORES > 0, SCORES, -numpy.inf))], WAY[2]]
     tensor = numpy.where(SCORES > 0, SCORES, -1e9)
     tensor[numpy.unravel_index(SCORES.argmax(), SCORES.shape)] = number
@@ -154,19 +156,21 @@ def test_a_large_negative_number_is_minus_infinity_only_where_that_is_due(number
 @pytest.mark.parametrize(
     ("number", "said"), [(-1e9, ", with -1e+09 in place of -inf"), (-numpy.inf, "")]
 )
-def test_another_number_in_place_of_minus_infinity_is_not_called_right(number, said):
+def test_another_number_in_place_of_minus_infinity_is_not_called_right(
+    number: float, said: str
+) -> None:
     way = [WAY[0], [right("masked scores", numpy.where(SCORES > 0, SCORES, -numpy.inf))], WAY[2]]
     made = [Q, K, numpy.where(SCORES > 0, SCORES, number), WRONG]
     found = first_wrong(way, [Made(each, "f.py, line 1") for each in made], "forward")
     assert found.text.startswith(f"{GETS}the masked scores right{said} (f.py, line 1). {NEXT}")
 
 
-def test_how_a_tensor_of_an_unknown_line_relates_is_a_sentence_of_its_own():
+def test_how_a_tensor_of_an_unknown_line_relates_is_a_sentence_of_its_own() -> None:
     found = first_wrong(WAY, [Made(numpy.where(Q > 0, Q, 0), "")], "forward")
     assert found.text.startswith("The answer begins with the query (B, T, D). Your tensor holds 0")
 
 
-def test_a_value_that_is_scaled_on_another_way_is_not_called_missing():
+def test_a_value_that_is_scaled_on_another_way_is_not_called_missing() -> None:
     found = first_wrong(WAY, [Made(each, "f.py, line 1") for each in (Q, K / 2, SCORES)], "forward")
     assert found.text == f"{GETS}the scores right (f.py, line 1). {NEXT}the output (B, T, D)."
 
@@ -183,7 +187,7 @@ def test_a_value_that_is_scaled_on_another_way_is_not_called_missing():
         ([2 * SCORES, OUT], f"{GETS}the output right (f.py, line 1): what is wrong comes after"),
     ],
 )
-def test_the_first_value_may_be_there_but_for_a_factor(made, expected):
+def test_the_first_value_may_be_there_but_for_a_factor(made: list[Any], expected: str) -> None:
     tensors = [Made(each, f"f.py, line {number}") for number, each in enumerate(made)]
     found = first_wrong(WAY[1:], tensors, "forward")
     assert found.text.startswith(expected)
@@ -205,7 +209,9 @@ SUMS = POWERS.sum(-1, keepdims=True)
         ([WRONG], f". {NEXT}the weights (B, T, D)."),
     ],
 )
-def test_powers_are_not_called_wrong_weights_if_other_numbers_are_made_of_them(then, expected):
+def test_powers_are_not_called_wrong_weights_if_other_numbers_are_made_of_them(
+    then: list[Any], expected: str
+) -> None:
     way = [[right("scores", SCORES)], [right("weights", POWERS / SUMS)]]
     made = [Made(each, f"f.py, line {n}") for n, each in enumerate([SCORES, POWERS, *then])]
     found = first_wrong(way, made, "forward")
@@ -231,7 +237,7 @@ SHARES = numpy.exp(MASKED) / numpy.exp(MASKED).sum(-1, keepdims=True)
         (MASKED, numpy.where(OTHERS, -1e9, SCORES), None),
     ],
 )
-def test_where_minus_infinity_does_not_belong(value, made, expected):
+def test_where_minus_infinity_does_not_belong(value: Any, made: Any, expected: str | None) -> None:
     way = [[right("scores", SCORES)], [right("next", value)]]
     tensors = [Made(each, f"f.py, line {n}") for n, each in enumerate([SCORES, made, WRONG])]
     found = first_wrong(way, tensors, "forward")
@@ -240,18 +246,18 @@ def test_where_minus_infinity_does_not_belong(value, made, expected):
     assert ("where none belongs" in found.text) is (expected is not None)
 
 
-def test_a_value_that_repeats_an_earlier_one_is_left_out():
+def test_a_value_that_repeats_an_earlier_one_is_left_out() -> None:
     way = [*WAY[:2], [right("masked scores", SCORES)], WAY[2]]
     found = first_wrong(way, [Made(SCORES, "")], "forward")
     assert found.text == f"{GETS}the scores right. {NEXT}the output (B, T, D)."
 
 
-def test_a_value_that_cannot_be_known_by_its_numbers_is_never_what_comes_next():
+def test_a_value_that_cannot_be_known_by_its_numbers_is_never_what_comes_next() -> None:
     way = [*WAY[:2], [right("weights", numpy.ones((2, 3, 4)))], WAY[2]]
     assert first_wrong(way, [Made(SCORES, "")], "forward") is None
 
 
-def test_tensors_that_nearly_match_are_compared_no_longer_than_there_is_time():
+def test_tensors_that_nearly_match_are_compared_no_longer_than_there_is_time() -> None:
     """Every piece of each value but the first is there, behind many others of its shape."""
     values = [DRAW.normal(size=(2, 4, 5, 8)) for _ in range(10)]
     near = [value[b, h] for value in values for b in range(2) for h in range(4) if b + h]

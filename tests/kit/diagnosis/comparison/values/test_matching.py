@@ -51,7 +51,7 @@ FORMS: dict[str, tuple[list[Any], Match | None]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_value_is_found_in_the_forms_of_right_code_alone(form):
+def test_a_value_is_found_in_the_forms_of_right_code_alone(form: str) -> None:
     made, expected = FORMS[form]
     found = match(HEADS, made, TOLERANCE)
     if expected is None:
@@ -62,13 +62,13 @@ def test_a_value_is_found_in_the_forms_of_right_code_alone(form):
 
 
 @pytest.mark.parametrize("fill, equals", [(-1e9, True), (-numpy.inf, True), (-10.0, False)])
-def test_any_very_small_number_stands_for_minus_infinity(fill, equals):
+def test_any_very_small_number_stands_for_minus_infinity(fill: float, equals: bool) -> None:
     blocked = OTHER > 1
     right = numpy.where(blocked, -numpy.inf, HEADS)
     assert (match(right, [numpy.where(blocked, fill, HEADS)], TOLERANCE) == Match(0)) == equals
 
 
-def test_few_or_equal_numbers_tell_nothing():
+def test_few_or_equal_numbers_tell_nothing() -> None:
     assert is_telling(HEADS)
     assert not is_telling(HEADS[0, 0, 0, :3])
     assert not is_telling(numpy.ones((3, 4)))

@@ -27,10 +27,12 @@ def made(*dtypes: str) -> list[Made]:
         (["float32", "float64"], "bfloat16", None),
     ],
 )
-def test_it_is_the_line_of_the_last_ones_that_differ_from_the_arguments(dtypes, given, said):
+def test_it_is_the_line_of_the_last_ones_that_differ_from_the_arguments(
+    dtypes: list[str], given: str, said: str | None
+) -> None:
     found = odd_dtype(MEET, made(*dtypes), given, "forward")
     assert (found and said in found.text) if said else found is None
 
 
-def test_of_another_error_nothing_is_said():
+def test_of_another_error_nothing_is_said() -> None:
     assert odd_dtype("ValueError: no", made("float32", "float64"), "float32", "forward") is None

@@ -66,7 +66,7 @@ def told(report: Report) -> list[Diagnosis]:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_it_tells_what_is_wrong_first(reports, name):
+def test_it_tells_what_is_wrong_first(reports: dict[str, tuple[Report, Report]], name: str) -> None:
     found = told(reports[name][1])
     assert bool(found) == bool(TOLD[name])
     for each in found:
@@ -75,7 +75,7 @@ def test_it_tells_what_is_wrong_first(reports, name):
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_the_verdict_is_the_same(reports, name):
+def test_the_verdict_is_the_same(reports: dict[str, tuple[Report, Report]], name: str) -> None:
     before, after = (report.stages[0] for report in reports[name])
     checks = [replace(check, diagnosis=None) for check in after.checks]
     assert checks == [replace(check, diagnosis=None) for check in before.checks]
@@ -85,13 +85,15 @@ def test_the_verdict_is_the_same(reports, name):
             assert other.diagnosis.text.startswith(one.diagnosis.text)
 
 
-def test_beside_an_error_no_value_of_another_case_is_told(reports):
+def test_beside_an_error_no_value_of_another_case_is_told(
+    reports: dict[str, tuple[Report, Report]],
+) -> None:
     report = reports["raises"][1]
     beside = [c.diagnosis for c in report.stages[0].checks if "AssertionError" in c.message]
     assert told(report) and beside and not any(beside)
 
 
-def test_a_value_may_ask_for_more_precision_than_its_dtype(interpreter):
+def test_a_value_may_ask_for_more_precision_than_its_dtype(interpreter: Interpreter) -> None:
     stage, far = COURSE.stage("half_precision"), "The answer needs the scaled scores (B, H, Tq, Tk)"
     expected = {
         "scale_tokens": f"{far}. Your numbers are 1.41 times these (half_precision.py, line 10).",
@@ -104,7 +106,7 @@ def test_a_value_may_ask_for_more_precision_than_its_dtype(interpreter):
         assert any(text.startswith(expected[name]) for text in texts), texts
 
 
-def test_what_the_result_and_the_tensor_have_in_common_is_told_once():
+def test_what_the_result_and_the_tensor_have_in_common_is_told_once() -> None:
     symptom = Diagnosis("symptom:order", "Your result is in reverse order.")
     value = "Your f gets a right, but not b. In f.py, line 2, your tensor is {}."
     ways = ("in reverse order", "wrong in the same way"), ("cut short", "cut short")
