@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from grader.diagnosis.repair.edits import MODULES
 from grader.diagnosis.repair.edits.edit import Edit
@@ -13,13 +14,12 @@ from grader.diagnosis.reruns import Cancellable, Reruns
 from grader.read.stubs import parameters, read_stub
 from grader.run.answers import WorkerAnswers
 from grader.run.budget import Budget
-from grader.run.cells import needed
 from grader.run.facts import FINE, Case, CaseFact, Ending, StageFacts
 from grader.run.importing import Import
+from grader.run.parts import Parts
 from grader.run.reader import Reader, SourceReader, sent_along
 from grader.run.sources import all_sources
 from grader.run.workers import Worker
-from grader.types.course import Course, Stage
 from grader.types.submission import Submission
 
 _LOOKS = 2  # failing cases of different checks that a candidate must pass first
@@ -29,6 +29,42 @@ _NEXT = 3  # lines, from the one where the last right value is made
 _BEFORE = 8  # lines, to the one where the first wrong value is made: others may be other functions
 _FRAME = re.compile(r"^  (\S.*), line (\d+)(?:, in |$)", re.MULTILINE)
 _FAILED = (Ending.WRONG, Ending.RAISED)
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """What an edit must make pass: the `first` cases of two failing checks, and then the `rest`.
+
+    `others` are the cases of the checks that fail for another cause. `way` is how all answers of
+    this cause are wrong, "" if in several ways.
+    """
+
+    first: tuple[CaseFact, ...]
+    rest: tuple[Case, ...]
+    others: Mapping[str, Sequence[Case]]
+    way: str
+
+
+def _goal(facts: StageFacts, cause: frozenset[str]) -> _Goal:
+    """The goal for a stage of which these checks fail for one cause."""
+    quick = sorted(facts.cases, key=lambda fact: fact.seconds)
+    failing = [fact for fact in quick if fact.ending in _FAILED]
+    first: dict[str, CaseFact] = {}
+    others: dict[str, list[Case]] = {}
+    for fact in failing:
+        if fact.case.check in cause:
+            first.setdefault(fact.case.check, fact)
+        else:
+            others.setdefault(fact.case.check, []).append(fact.case)
+    looks = tuple(first.values())[:_LOOKS]
+    by_failure = sorted(facts.cases, key=lambda fact: fact.ending is Ending.PASSED)
+    rest = tuple(
+        fact.case
+        for fact in by_failure
+        if (fact.case.check in cause or fact.ending in FINE) and fact not in looks
+    )
+    ways = {fact.way for fact in failing if fact.case.check in cause}
+    return _Goal(looks, rest, others, ways.pop() if len(ways) == 1 else "")
 
 
 class Candidates(Cancellable):
@@ -49,35 +85,17 @@ class Candidates(Cancellable):
         budget: Budget,
     ) -> None:
         self._reruns = reruns
-        self._submission = _needed(reruns.course, reruns.stage, reruns.submission, reader)
+        # It is run again and again.
+        source = SourceReader(reader, reruns.submission)
+        self._submission = Parts(reruns.course, reruns.submission, source).alone(reruns.stage)
         self._near = near
         self._budget = budget
         self._reader = reader
         self._sources = dict(all_sources(self._submission))
-        failing = [
-            fact for fact in facts.cases if fact.case.check in cause and fact.ending in _FAILED
-        ]
-        failing.sort(key=lambda fact: fact.seconds)
-        first: dict[str, CaseFact] = {}
-        for fact in failing:
-            first.setdefault(fact.case.check, fact)
-        self._first = list(first.values())[:_LOOKS]
-        ways = {fact.way for fact in failing}
-        self._way = ways.pop() if len(ways) == 1 else ""
-        looked = {fact.case for fact in self._first}
-        by_failure = sorted(facts.cases, key=lambda fact: fact.ending is Ending.PASSED)
-        self._rest = [
-            fact.case
-            for fact in by_failure
-            if fact.case not in looked and (fact.case.check in cause or fact.ending in FINE)
-        ]
-        self._others: dict[str, list[Case]] = {}  # by check: cases that fail for another cause
-        for fact in facts.cases:
-            if fact.case.check not in cause and fact.ending in _FAILED:
-                self._others.setdefault(fact.case.check, []).append(fact.case)
+        self._goal = _goal(facts, cause)
         accepting = {check.id for check in facts.planned if check.pays}
         # Any answer of the right shape may pass all that the cause is about.
-        self.asks_little = cause <= accepting and bool(self._others)
+        self.asks_little = cause <= accepting and bool(self._goal.others)
         self._raised: int | None = None  # statements of the cells that fail, unedited
         self._worker: Worker | None = None
 
@@ -90,56 +108,19 @@ class Candidates(Cancellable):
         """The text of a source."""
         return self._sources[source]
 
-    def _passes_unedited(self) -> bool:
-        own = self._reruns.stage.file_name  # its text as UTF-8, whatever its bytes were
-        source = own if own in self._sources else next(iter(self._sources))
-        no_edit = Edit(source, (), "", "", 0, 0, 0.0)
-        # Much depends on this look: it gets a worker of its own, and as much time as all others.
-        self._raised = None
-        with closing(self._answers(no_edit, Budget(self._budget.left / 2))) as answers:
-            passes = self._passes(answers, [fact.case for fact in self._first])
-            self._raised = answers.raised_at_import
-            return passes
-
     @property
     def first(self) -> Sequence[CaseFact]:
         """The failing cases that a candidate must pass first."""
-        return self._first
+        return self._goal.first
 
     def edits(self) -> list[Edit]:
         """The edits of what the failing call reaches, likeliest first; read in a worker.
 
         There are none if the first failing cases pass without an edit: they would pass with any.
         """
-        reruns = self._reruns
-        if not self._sources:
+        if not self._sources or not self._fails_unedited():
             return []
-        if self._passes_unedited():
-            if self._submission == reruns.submission:
-                return []
-            self._submission = reruns.submission  # a left-out cell makes it fail
-            self._sources = dict(all_sources(self._submission))
-            if self._passes_unedited():
-                return []
-        names = {entry.name for entry in reruns.stage.entry_points}
-        own = reruns.course.stages
-        frames = {name: lines_near(name, self._near) for name in self._sources}
-        for fact in self._first:
-            if fact.ending is Ending.RAISED:
-                for name, line in _FRAME.findall(fact.message):
-                    frames.setdefault(name, set()).add(int(line))
-        about = {
-            "what": "sent",
-            "modules": sent_along("grader.diagnosis.repair.edits", MODULES),
-            "sources": list(self._sources.items()),
-            "targets": sorted({fact.target for fact in self._first if fact.target} or names),
-            "others": [e.name for each in own for e in each.entry_points if e.name not in names],
-            "lines": {name: sorted(lines) for name, lines in frames.items()},
-            "way": self._way,
-            "signatures": parameters(read_stub(reruns.stage)),
-            "is_notebook": self._submission.cells is not None,
-        }
-        found = self._reader.ask(about, max(self._budget.left, 0.0))
+        found = self._reader.ask(self._about(), max(self._budget.left, 0.0))
         if found is None:
             return []
         self._sources = dict(found["sources"])  # those of a notebook, without its magics
@@ -148,22 +129,65 @@ class Candidates(Cancellable):
             for source, parts, *more in found["edits"]
         ]
 
+    def _fails_unedited(self) -> bool:
+        """Whether the submission fails; takes all cells if it does so only with those left out."""
+        whole = self._reruns.submission
+        if not self._passes_unedited():
+            return True
+        if self._submission == whole:
+            return False
+        self._submission, self._sources = whole, dict(all_sources(whole))
+        return not self._passes_unedited()
+
+    def _passes_unedited(self) -> bool:
+        own = self._reruns.stage.file_name  # its text as UTF-8, whatever its bytes were
+        source = own if own in self._sources else next(iter(self._sources))
+        no_edit = Edit(source, (), "", "", 0, 0, 0.0)
+        # Much depends on this look: it gets a worker of its own, and as much time as all others.
+        self._raised = None
+        with closing(self._answers(no_edit, Budget(self._budget.left / 2))) as answers:
+            passes = self._passes(answers, [fact.case for fact in self.first])
+            self._raised = answers.raised_at_import
+            return passes
+
+    def _about(self) -> dict[str, Any]:
+        """The request for the edits."""
+        stage, first = self._reruns.stage, self.first
+        names = {entry.name for entry in stage.entry_points}
+        lines = {name: lines_near(name, self._near) for name in self._sources}
+        for fact in first:
+            if fact.ending is Ending.RAISED:
+                for name, line in _FRAME.findall(fact.message):
+                    lines.setdefault(name, set()).add(int(line))
+        entries = [entry.name for each in self._reruns.course.stages for entry in each.entry_points]
+        return {
+            "what": "sent",
+            "modules": sent_along("grader.diagnosis.repair.edits", MODULES),
+            "sources": list(self._sources.items()),
+            "targets": sorted({fact.target for fact in first if fact.target} or names),
+            "others": [name for name in entries if name not in names],
+            "lines": {name: sorted(own) for name, own in lines.items()},
+            "way": self._goal.way,
+            "signatures": parameters(read_stub(stage)),
+            "is_notebook": self._submission.cells is not None,
+        }
+
     def helps(self, edit: Edit) -> bool:
         """Whether the edited submission passes what failed first."""
-        shortest = max(_SHORTEST, _PATIENCE * sum(fact.seconds for fact in self._first))
+        shortest = max(_SHORTEST, _PATIENCE * sum(fact.seconds for fact in self.first))
         answers = self._answers(edit, Budget(min(shortest, self._budget.left)), self._looking())
-        return self._passes(answers, [fact.case for fact in self._first])
+        return self._passes(answers, [fact.case for fact in self.first])
 
     def passes(self, edit: Edit) -> bool:
         """Whether the edited submission passes the stage, run as a submission is run."""
         with closing(self._answers(edit, self._budget)) as answers:
-            return self._passes(answers, [*(fact.case for fact in self._first), *self._rest])
+            return self._passes(answers, [*(fact.case for fact in self.first), *self._goal.rest])
 
     def also_passing(self, edit: Edit) -> frozenset[str]:
         """The other failing checks that the edited submission passes, as far as time allows."""
         with closing(self._answers(edit, self._budget)) as answers:
             return frozenset(
-                check for check, cases in self._others.items() if self._passes(answers, cases)
+                check for check, cases in self._goal.others.items() if self._passes(answers, cases)
             )
 
     def close(self) -> None:
@@ -217,16 +241,3 @@ def lines_near(source: str, texts: Iterable[str]) -> set[int]:
             else:
                 near |= {*range(first, first + _NEXT)}
     return near
-
-
-def _needed(course: Course, stage: Stage, submission: Submission, reader: Reader) -> Submission:
-    """Of a notebook the cells that the stage needs, in their places: it is run again and again."""
-    cells = submission.cells
-    names = None if cells is None else SourceReader(reader, submission).names(cells)
-    if cells is None or names is None:
-        return submission
-    known = dict(zip(cells, names, strict=True))
-    kept = needed(course, stage, cells, known.__getitem__)
-    if not kept:
-        return submission
-    return replace(submission, cells=tuple(cell if cell in kept else "" for cell in cells))
