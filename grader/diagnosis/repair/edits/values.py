@@ -96,50 +96,6 @@ def _number(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         yield from source.changed(node, f"-{source.code(node)}", "number", kind)
 
 
-def _letters(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`einsum("ab->ba")` as `einsum("ab->ab")`, other letters, and an axis that must stay"""
-    is_equation = isinstance(node.value, str) and "->" in node.value
-    if not is_equation or not isinstance(source.parents[node], ast.Call):
-        return
-    before, _, letters = node.value.replace(" ", "").partition("->")
-    for at in range(len(letters) - 1):
-        new, kind = repr(f"{before}->{_turned(letters, at)}"), "the order of the result's axes"
-        yield from source.changed(node, new, "indices", kind)
-    for at in range(len(before) - 1):
-        if before[at : at + 2].isalpha():
-            new, kind = repr(f"{_turned(before, at)}->{letters}"), "the order of an operand's axes"
-            yield from source.changed(node, new, "indices", kind)
-    operands = before.split(",")
-    for at in range(min(map(len, operands)) - 1 if len(operands) > 1 else 0):
-        new = repr(f"{','.join(_turned(each, at) for each in operands)}->{letters}")
-        kind = "the order of the axes, the same in all operands"
-        if all(each[at : at + 2].isalpha() for each in operands):
-            yield from source.changed(node, new, "indices", kind)
-    known = {each for each in before if each.isalpha()}
-    for at, letter in enumerate(before):
-        operand = before[:at].rpartition(",")[2] + before[at:].partition(",")[0]
-        for other in sorted(known - set(operand)) if letter in known else ():
-            new = repr(f"{before[:at]}{other}{before[at + 1 :]}->{letters}")
-            yield from source.changed(node, new, "indices", "a letter of an operand")
-    for letter in sorted(known - set(letters)):
-        is_alone = before.count(letter) == 1  # hardly anybody sums up an axis of one operand here
-        rule, kind = (
-            "letters" if is_alone else "indices",
-            "the letters of the result, which lack an axis",
-        )
-        for at in range(len(letters) + 1):
-            new = repr(f"{before}->{letters[:at]}{letter}{letters[at:]}")
-            yield from source.changed(node, new, rule, kind)
-        for other in sorted(known - {letter}) if is_alone else ():
-            new = repr(f"{before.replace(letter, other)}->{letters}")
-            yield from source.changed(node, new, rule, "the letters of the operands")
-
-
-def _turned(letters: str, at: int) -> str:
-    """Letters with two neighbours exchanged."""
-    return letters[:at] + letters[at + 1] + letters[at] + letters[at + 2 :]
-
-
 def _name(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """`x` as `self.x`, or as `y`, another name of the function"""
     parent, own = source.parents[node], f"self.{node.id}"
@@ -190,7 +146,6 @@ RULES = (
     (ast.Subscript, _bounds),
     (ast.Constant, _truth),
     (ast.Constant, _number),
-    (ast.Constant, _letters),
     (ast.Name, _name),
     (ast.Attribute, _attribute),
     ((ast.Attribute, ast.Call), _infinity),
