@@ -207,12 +207,12 @@ def _count(value: Any) -> int:
 
 def expect_no_constant(actual: Array, **inputs: Array) -> None:
     """Expect more than one number, and no unchanged input: for a check that compares no values."""
-    values = _wide(actual)
+    values = wide(actual)
     if values.size > 1 and (values == values.flat[0]).all():
         got = f"{values.flat[0]:.6g} everywhere"
         raise contrast("All numbers of the result are the same", "different", got, Way.VALUES)
     for name, array in inputs.items():
-        if values.shape == tuple(array.shape) and (values == _wide(array)).all():
+        if values.shape == tuple(array.shape) and (values == wide(array)).all():
             got = f"{name} as it was given"
             raise contrast("Nothing was computed", f"not {name} itself", got, Way.VALUES)
 
@@ -287,8 +287,8 @@ def expect_within(
     names = axes.split()
     actual, expected, leeway = _array(actual, what), _array(expected), _array(leeway)
     _compare(actual, expected, names, ANY_NUMBER, what)
-    got, want = _wide(actual), _wide(expected)
-    room = numpy.broadcast_to(_wide(leeway), want.shape)
+    got, want = wide(actual), wide(expected)
+    room = numpy.broadcast_to(wide(leeway), want.shape)
     _note(got, want, room, f"up to {room.max(initial=0.0):.2g}", "within")
     wrong = abs(got - want) > room
     if not wrong.any():
@@ -326,10 +326,10 @@ def are_close(
     """
     import numpy
 
-    got, want = numpy.broadcast_arrays(_wide(actual), _wide(expected))
+    got, want = numpy.broadcast_arrays(wide(actual), wide(expected))
     close = numpy.isclose(got, want, rtol=rtol, atol=atol)
     if where is not None:
-        elsewhere = ~numpy.broadcast_to(_wide(where) != 0, got.shape)
+        elsewhere = ~numpy.broadcast_to(wide(where) != 0, got.shape)
         close, got = close | elsewhere, numpy.where(elsewhere, want, got)
     _note(got, want, atol + rtol * abs(want), _told(rtol, atol), "close")
     if isinstance(actual, numpy.ndarray):
@@ -407,14 +407,14 @@ def expect_unchanged(**inputs: Array) -> Iterator[None]:
         if not hasattr(value, "dtype"):
             kind = type(value).__name__
             raise TypeError(f"expect_unchanged watches tensors and arrays, not {name}, a {kind}")
-    before = {name: _wide(array).copy() for name, array in inputs.items()}
+    before = {name: wide(array).copy() for name, array in inputs.items()}
     watched = _WATCHED.set((*_WATCHED.get(), *inputs.values()))
     try:
         yield
     finally:
         _WATCHED.reset(watched)
     for name, array in inputs.items():
-        was, now = before[name], _wide(array)
+        was, now = before[name], wide(array)
         expect_sizes(f"Your code changes {name} in place", was.shape, now.shape, (), Way.IN_PLACE)
         changed = (was != now) & ~((was != was) & (now != now))  # NaN stays NaN
         if changed.any():
@@ -501,7 +501,7 @@ def _array(value: Array | float, what: str = "") -> Array:
     raise TypeError(f"expected {right}, not {kind}: expect_equal compares other values")
 
 
-def _wide(array: Array) -> Values:
+def wide(array: Array) -> Values:
     """The values of a tensor or array in double precision, on the CPU."""
     import numpy
 
@@ -526,7 +526,7 @@ def _compare(
     import numpy
 
     expect_sizes(f"The shape of {what} is wrong", expected.shape, actual.shape, names)
-    got, want = _wide(actual), _wide(expected)
+    got, want = wide(actual), wide(expected)
     if numpy.iscomplexobj(got) and not numpy.iscomplexobj(want):
         raise contrast(f"{capital(what)} is complex", "real numbers", str(actual.dtype), Way.DTYPE)
     if numpy.isnan(want).any():  # no reference returns NaN: the learner's code made it

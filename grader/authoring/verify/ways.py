@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader.authoring.verify.runs import Find
-from grader.diagnosis.comparison.replies import arrays, wide
+from grader.checking.comparing import wide
+from grader.diagnosis.comparison.replies import arrays
 from grader.diagnosis.comparison.values.matching import is_telling, match
 from grader.diagnosis.comparison.values.recording import is_answer, is_precise, noting
 from grader.misconceptions import Value, Way

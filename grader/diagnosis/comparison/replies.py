@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
+from grader.checking.comparing import wide
 from grader.diagnosis.comparison.starts import start_alike, start_of
 from grader.run.worker.packing import Handle, Opaque, PlainObject, Unpacker
 from grader.run.worker.wire import Frame, WireError
@@ -49,16 +50,6 @@ def arrays(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [array for item in value for array in arrays(item)]
     return [value] if hasattr(value, "dtype") and hasattr(value, "shape") else []
-
-
-def wide(array: Any) -> Any:
-    """The numbers as numpy's float64, with truth values as 0 and 1."""
-    import numpy
-
-    if hasattr(array, "data_ptr"):
-        array = array.detach().cpu()
-        array = (array if array.is_complex() else array.double()).numpy()
-    return array if array.dtype.kind == "c" else numpy.asarray(array, dtype=numpy.float64)
 
 
 def is_moderate(array: Any) -> bool:

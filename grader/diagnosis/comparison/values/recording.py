@@ -8,8 +8,9 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from grader.checking.comparing import wide
 from grader.diagnosis.comparison.replay import Replays, Step, against_solution
-from grader.diagnosis.comparison.replies import arrays, equal, room, wide
+from grader.diagnosis.comparison.replies import arrays, equal, room
 from grader.diagnosis.comparison.symptoms import CHANGED, LACKING
 from grader.diagnosis.comparison.values.alone import KEPT_BETWEEN_CHECKS, kept
 from grader.diagnosis.reruns import AnswersOfWorker, Cancellable, Reruns
