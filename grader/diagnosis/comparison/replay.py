@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from grader.diagnosis.comparison.replies import (
     Read,
@@ -40,11 +40,8 @@ PARAMETERS = ("named_parameters", "state_dict")  # methods whose result may be f
 _LARGER = 4  # times the right answer's bytes: such an answer is far larger
 _SMALL = 40_000  # bytes: an answer with fewer is not
 _REPLAYS_CAP = 32 << 20  # bytes of the replays that are kept, roughly
-_STEPS_CAP = 4 << 20  # and of the steps
 _OVERHEAD = 4000  # bytes of an answer beside its arrays
 _NO_ANSWER = 500  # bytes of the note that it is the solution's
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -94,13 +91,10 @@ class Step:
             return False
         if misshapen_alike(learner.value, other.value, self.solution.value):
             return True
-        if self.fresh:
+        if self.fresh or is_same_rounded(learner, self.solution):
             return False
-        if is_same_rounded(learner, self.solution):
-            return False
-        if not is_same_rounded(learner, other):
-            return False
-        return kinds_of(learner.value) == kinds_of(other.value) or accepts_wider(self.entry)
+        is_of_kind = kinds_of(learner.value) == kinds_of(other.value)
+        return is_same_rounded(learner, other) and (is_of_kind or accepts_wider(self.entry))
 
     @property
     def is_wider(self) -> bool:
@@ -122,28 +116,6 @@ class Step:
         return self.learner.error is not None and self.solution.error is None
 
 
-class _Recent(Generic[Key, Value]):
-    """The values that were used last, of roughly `cap` bytes in all."""
-
-    def __init__(self, cap: int) -> None:
-        self._left = cap
-        self._values: dict[Key, tuple[Value, int]] = {}
-
-    def take(self, key: Key) -> Value | None:
-        """The value of a key, which is no longer kept, or None."""
-        value, size = self._values.pop(key, (None, 0))
-        self._left += size
-        return value
-
-    def keep(self, key: Key, value: Value, size: int) -> None:
-        """Keep a value in front of all others."""
-        self.take(key)
-        self._values[key] = value, size
-        self._left -= size
-        while self._left < 0:
-            self.take(next(iter(self._values)))
-
-
 class Replays:
     """The answers of the solution and the misconceptions to recorded requests, computed on demand.
 
@@ -153,8 +125,9 @@ class Replays:
 
     def __init__(self, cap: int = _REPLAYS_CAP) -> None:
         self.go_on: Callable[[], None] = lambda: None  # raises if no time is left
-        self._known: _Recent[tuple[str, int, bytes], _KeptAnswer] = _Recent(cap)
-        self._steps: _Recent[int, list[Step]] = _Recent(_STEPS_CAP)  # by the fact's number
+        self._left = cap
+        # By implementation, shift of the seed and mark; the last used ones come last.
+        self._known: dict[tuple[str, int, bytes], _KeptAnswer] = {}
         self._tried: dict[str, dict[str, Frame]] = {}  # by implementation and tests
 
     def of_solution(
@@ -181,9 +154,9 @@ class Replays:
     def learn(self, id: str, facts: StageFacts, solution: Callable[[str], Any]) -> None:
         """Keep what a misconception answered in a run of the checks: it need not answer again."""
         for fact in facts.cases:
-            for step in self.steps(fact, solution):
+            for step in against_solution(fact, solution, self):
                 kept = _kept_answer(step.learner, len(step.exchange.reply.data), step)
-                self._known.keep((id, 0, step.mark), kept, kept.size)
+                self._keep((id, 0, step.mark), kept)
 
     def _of(
         self,
@@ -202,7 +175,7 @@ class Replays:
         given = 0
         for number, (exchange, mark) in enumerate(zip(exchanges, marks, strict=True)):
             key = id, seed_shift, mark
-            kept = self._known.take(key)
+            kept = self._known.get(key)
             if kept is None:
                 self.go_on()
                 tried = self._tried.setdefault(id, {})
@@ -211,18 +184,16 @@ class Replays:
                 given = number + 1
                 answer = answer_of(exchange.request, frame)
                 kept = _kept_answer(answer, len(frame.data), steps[number] if steps else None)
-            self._known.keep(key, kept, kept.size)
+            self._keep(key, kept)
             yield kept.answer
 
-    def steps(self, fact: CaseFact, solution: Callable[[str], Any]) -> list[Step]:
-        """The requests of a case, each with the learner's answer and the solution's."""
-        number = fact.number
-        steps = None if number is None else self._steps.take(number)
-        steps = steps or list(against_solution(fact, solution, self))
-        if number is not None:
-            size = sum(_OVERHEAD + len(each.reply.data) for each in fact.exchanges)
-            self._steps.keep(number, steps, size)
-        return steps
+    def _keep(self, key: tuple[str, int, bytes], kept: _KeptAnswer) -> None:
+        """Keep an answer as the last used one; forget the others beyond the cap."""
+        before = self._known.pop(key, None)
+        self._known[key] = kept
+        self._left -= kept.size - (before.size if before is not None else 0)
+        while self._left < 0:
+            self._left += self._known.pop(next(iter(self._known))).size
 
 
 @dataclass(frozen=True)
@@ -348,7 +319,8 @@ class Record:
     def steps(self, case: str) -> list[Step]:
         """The requests of a case, each with the learner's answer and the solution's."""
         if case not in self._steps:
-            self._steps[case] = self.replays.steps(self.cases[case], self.solution)
+            fact = self.cases[case]
+            self._steps[case] = list(against_solution(fact, self.solution, self.replays))
         return self._steps[case]
 
 
