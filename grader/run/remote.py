@@ -11,7 +11,7 @@ from grader.run.failures import WrongReturn, strings, submission_error
 from grader.run.returned import checked
 from grader.run.trials import Trial
 from grader.run.under_check import StageUnderCheck, Usage
-from grader.run.value_words import RemoteObject, arguments, described
+from grader.run.value_words import RemoteObject, arguments, described, handle_of
 from grader.run.worker.bridge import Caller
 from grader.run.worker.packing import LAZY, Handle, Opaque
 from grader.run.worker.wire import WireError
@@ -43,10 +43,10 @@ class RemoteSubmission:
             words = submission_error(error)
             return RuntimeError(f"what the check has given does not work: {words}")
 
-        caller = Caller(stage.request, own_fault, _handle_of)
+        caller = Caller(stage.request, own_fault, handle_of)
         target = {"given": source, "name": name}
         made = f"{name}({arguments(args, kwargs)})"
-        value = stage.call(caller, name, args, kwargs, code="", target=target)
+        value = stage.call(target, name, args, kwargs, code="", caller=caller)
         if not isinstance(value, Handle):
             raise WrongReturn(f"The object that the check made came back as {described(value)}")
         if value.type_name == "function":
@@ -99,10 +99,9 @@ class _Entry:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         stage, entry = self._stage, self._entry
         stage.need(entry.name)
-        caller = Caller(stage.request, stage.fail, _handle_of)
         code = f"{entry.name}.__init__" if entry.is_class else entry.name
         target = {"function": entry.name, **({"makes": True} if entry.is_object else {})}
-        value = stage.call(caller, entry.name, args, kwargs, code=code, target=target)
+        value = stage.call(target, entry.name, args, kwargs, code=code)
         if not entry.is_class:
             return checked(value, entry, f"{entry.name}(...)")
         if not isinstance(value, Handle):
@@ -127,7 +126,6 @@ class RemoteInstance(RemoteObject):
         super().__init__(handle, made)
         self._stage = stage
         self._entry = entry
-        self._caller = Caller(stage.request, stage.fail, _handle_of)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of calling the object."""
@@ -144,7 +142,7 @@ class RemoteInstance(RemoteObject):
     def _asked(self, code: str, name: str, method: dict[str, str], args: Any, kwargs: Any) -> Any:
         target = {"object": self.handle.id, **method}
         code = f"{self._entry.name}.{code}"
-        value = self._stage.call(self._caller, name, args, kwargs, code=code, target=target)
+        value = self._stage.call(target, name, args, kwargs, code=code)
         return self if isinstance(value, Handle) and value.id == self.handle.id else value
 
 
@@ -162,7 +160,6 @@ class RemoteModule(RemoteObject):
         self._code = code
         self._stage = stage
         self._entry = entry
-        self._caller = Caller(stage.request, stage.fail, _handle_of)
         self._parameters: dict[str, Any] = {}
         self._stale = True
         self._is_lazy = False
@@ -178,13 +175,12 @@ class RemoteModule(RemoteObject):
         before, self._given = self._given, [*args, *kwargs, *kwargs.values()]
         seeded = before is None or [*map(id, before)] != [*map(id, self._given)]
         value = self._stage.call(
-            self._caller,
+            {"object": self.handle.id},
             self.made,
             args,
             kwargs,
             code=self._code,
             seeded=seeded,
-            target={"object": self.handle.id},
             parameters=self._trained(),
         )
         self._stale = self._stale or self._is_lazy  # lazy parameters may have got their shapes
@@ -258,7 +254,7 @@ class RemoteModule(RemoteObject):
 
     def _asked(self, target: dict[str, Any], name: str, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._caller.call(target, args, kwargs, is_watched=lambda array: False)
+            return self._stage.caller.call(target, args, kwargs, is_watched=lambda array: False)
         except WireError as error:
             raise WrongReturn(f"{name}() gave an answer that makes no sense: {error}") from None
 
@@ -276,10 +272,6 @@ class RemoteModule(RemoteObject):
                 leaf.grad = None
             self._parameters[name] = leaf.requires_grad_(leaf.is_floating_point())
         self._stale = False
-
-
-def _handle_of(value: Any) -> Handle | None:
-    return value.handle if isinstance(value, RemoteObject) else None
 
 
 def _named_tensors(value: Any, what: str) -> list[tuple[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +23,7 @@ from grader.run.failures import (
 )
 from grader.run.transcripts import Key, Transcripts
 from grader.run.trials import Trial, neutral, trial_of, vocabulary_of
-from grader.run.value_words import arguments, described
+from grader.run.value_words import arguments, described, handle_of
 from grader.run.worker.bridge import Caller, ChangedArgument
 from grader.run.worker.wire import Frame, WireError
 from grader.types.course import Stage
@@ -84,6 +84,7 @@ class StageUnderCheck:
         self._recorded = 0
         self._trials: dict[str, Trial] = {}
         self.case = CaseRecord()
+        self.caller = Caller(self.request, self.fail, handle_of)
         # Which arguments to change here when a call changed them there; all if no check compares.
         self.is_watched: Callable[[Any], bool] = lambda array: True
 
@@ -142,14 +143,15 @@ class StageUnderCheck:
 
     def call(
         self,
-        caller: Caller,
+        target: dict[str, Any],
         name: str,
         args: Any,
         kwargs: Any,
         *,
         code: str,
         seeded: bool = True,
-        **target: Any,
+        parameters: Mapping[str, Any] | None = None,
+        caller: Caller | None = None,
     ) -> Any:
         """One call by a check, with the next seed unless not `seeded`; messages call it `name`.
 
@@ -159,10 +161,10 @@ class StageUnderCheck:
         if code:
             self.case.last_target = code
             self.case.last_call = f"{name}({arguments(args, kwargs)})"
-        target["is_watched"] = self.is_watched
+        how: dict[str, Any] = {"parameters": parameters, "is_watched": self.is_watched}
         seed = self.case.next_seed() if seeded else None
         try:
-            return caller.call(target.pop("target"), args, kwargs, seed=seed, **target)
+            return (caller or self.caller).call(target, args, kwargs, seed=seed, **how)
         except ChangedArgument as error:
             raise WrongReturn(f"{name}(...) {error}") from None
         except WireError as error:

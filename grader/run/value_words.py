@@ -24,6 +24,11 @@ class RemoteObject:
         self.made = made
 
 
+def handle_of(value: Any) -> Handle | None:
+    """The handle of an object in the worker, None for any other value."""
+    return value.handle if isinstance(value, RemoteObject) else None
+
+
 def described(value: Any) -> str:
     """A value in a few words."""
     if value is None:

@@ -18,7 +18,6 @@ from grader.run.failures import WrongReturn
 from grader.run.importing import Import
 from grader.run.under_check import StageUnderCheck
 from grader.run.value_words import described
-from grader.run.worker.bridge import Caller
 from grader.run.worker.packing import Handle
 from grader.run.workers import Interpreter
 from grader.tracing import Heatmap
@@ -129,8 +128,7 @@ class Trainee:
         return self._call({"object": self._number, "method": method}, method, *args)
 
     def _call(self, target: dict[str, Any], name: str, *args: Any) -> Any:
-        caller = Caller(self._stage.request, self._stage.fail)
-        return self._stage.call(caller, name, args, {}, code="", target=target)
+        return self._stage.call(target, name, args, {}, code="")
 
 
 @contextmanager
