@@ -12,7 +12,6 @@ from grader.types.course import Course, Stage
 class Workspace:
     """A learner's folder: `root` holds exercises/ and .grade/; the course may be elsewhere.
 
-
     In a checkout of the course `root` is the course's own folder.
     """
 

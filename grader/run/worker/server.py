@@ -265,7 +265,7 @@ class _Server:
 
 
 def _too_much(pid: int, scratch: str, size: int) -> str | None:
-    """What a worker has too much of: "files", "threads" or ""."""
+    """What a worker has too much of: "files" or "threads"; None if nothing."""
     if is_overfull(scratch, size):
         return "files"
     try:
