@@ -28,6 +28,7 @@ _LINK = re.compile(r"\](?=[(:][\w+.\\#;<\s\x00-\x1f-]*[:&])")
 _HARMLESS = re.compile(r"\s*(https?://|mailto:)")
 _ATTACHED = re.compile(r"\s*attachment:([\w.-]+)(?=[)\s]|\Z)", re.ASCII)
 # Of a picture, its type and its bytes: some versions of what makes pages do not escape a quote.
+_PICTURES_CAP = 64 << 20  # characters of all pictures, each as often as a cell may show it
 _IMAGE, _BASE64 = re.compile(r"image/[\w.+-]+", re.ASCII), re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
@@ -98,7 +99,9 @@ def _cells(data: bytes) -> tuple[list[dict[str, Any]], list[str]]:
     why = too_much_code([cell_source(cell) for cell in usable if cell["cell_type"] == "code"])
     if why:
         notes.append(f"The file {why}.")
-    return [_plain_cell(cell) for cell in usable], notes
+    plain = [_plain_cell(cell) for cell in usable]
+    _drop_pictures(plain)
+    return plain, notes
 
 
 def grade_id_of(cell: Any) -> str | None:
@@ -130,6 +133,17 @@ def _plain_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     if pictures:
         plain["attachments"] = pictures
     return _typed(plain, cell["cell_type"])
+
+
+def _drop_pictures(cells: Iterable[dict[str, Any]]) -> None:
+    """Drop the pictures with which a page would be too large: it holds each as often as shown."""
+    room = _PICTURES_CAP
+    for cell in cells:
+        kinds = cell.get("attachments", {}).values()
+        largest = max((len(data) for each in kinds for data in each.values()), default=0)
+        room -= largest * cell["source"].count("![")
+        if room < 0:
+            cell.pop("attachments", None)
 
 
 def _pictures(attachments: Any) -> dict[str, dict[str, str]]:

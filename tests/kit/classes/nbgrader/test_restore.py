@@ -214,6 +214,16 @@ def test_an_attachment_that_is_no_picture_is_dropped(kind: str, picture: str) ->
     assert (first["source"], "attachments" in first) == ("![p]\\(attachment:a.png)", False)
 
 
+def test_pictures_that_are_shown_too_often_for_a_page_are_dropped():
+    pasted = {"a.png": {"image/png": "A" * (1 << 20)}}
+    one = {"cell_type": "markdown", "source": "![p][r]\n\n[r]: attachment:a.png"}
+    often = {**one, "source": "![p][r]" * 64 + one["source"]}
+    cells = [{**each, "attachments": pasted} for each in (one, often, one)]
+    found = restored(data(*cells, *as_handed_out()), RELEASED).notebook["cells"][:3]
+    assert ["attachments" in each for each in found] == [True, False, False]
+    assert "]\\: attachment:a.png" in found[1]["source"]
+
+
 def test_foreign_grade_ids_are_no_cells_of_ours() -> None:
     notebook = restored(data(*as_handed_out(), cell("x", "other")), RELEASED).notebook
     assert ids(notebook) == ["start", "fold-code", "fold", None]
