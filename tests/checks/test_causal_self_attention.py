@@ -15,6 +15,7 @@ from torch import Tensor
 
 from grader.checking import (
     CheckFailed,
+    Rand,
     Submission,
     draw_state,
     expect_close,
@@ -131,7 +132,17 @@ def mask_buffer(attention: Any, context_size: int) -> str:
     ("B", "T", "d_in", "d_out", "C", "H"), [(2, 5, 7, 12, 9, 3), (3, 6, 10, 8, 7, 4)]
 )
 @torch.no_grad()
-def test_shape(submission, rand, device, B, T, d_in, d_out, C, H):
+def test_shape(
+    submission: Submission,
+    rand: Rand,
+    device: torch.device,
+    B: int,
+    T: int,
+    d_in: int,
+    d_out: int,
+    C: int,
+    H: int,
+) -> None:
     """Tokens [B, T, d_in] become tokens [B, T, d_out]"""
     output = module(submission, draw_state(rand, shapes(d_in, d_out)), C, H)(
         rand(B=B, T=T, d_in=d_in)
@@ -153,7 +164,17 @@ def test_shape(submission, rand, device, B, T, d_in, d_out, C, H):
 )
 @pytest.mark.parametrize("spread", [1.0, 30.0, 300.0, 0.0])
 @torch.no_grad()
-def test_full_length(submission, rand, B, T, d_in, d_out, C, H, spread):
+def test_full_length(
+    submission: Submission,
+    rand: Rand,
+    B: int,
+    T: int,
+    d_in: int,
+    d_out: int,
+    C: int,
+    H: int,
+    spread: float,
+) -> None:
     """A text of context_size tokens gives the output of the formula"""
     state = draw_state(rand, shapes(d_in, d_out))
     for name in ("w_q.weight", "w_q.bias"):
@@ -174,7 +195,9 @@ def test_full_length(submission, rand, B, T, d_in, d_out, C, H, spread):
     [(2, 1, 3, 4, 2, 2), (2, 5, 7, 12, 6, 3), (3, 4, 10, 8, 30, 2), (2, 4, 6, 6, 5, 3)],
 )
 @torch.no_grad()
-def test_shorter(submission, rand, B, T, d_in, d_out, C, H):
+def test_shorter(
+    submission: Submission, rand: Rand, B: int, T: int, d_in: int, d_out: int, C: int, H: int
+) -> None:
     """A text with fewer than context_size tokens gives the right output"""
     state = draw_state(rand, shapes(d_in, d_out))
     x = rand(B=B, T=T, d_in=d_in)
@@ -185,7 +208,7 @@ def test_shorter(submission, rand, B, T, d_in, d_out, C, H):
 
 @pytest.mark.points(1, hint=3)
 @torch.no_grad()
-def test_many_lengths(submission, rand):
+def test_many_lengths(submission: Submission, rand: Rand) -> None:
     """One module takes texts of many lengths, in any order"""
     d_in, d_out, C, H = 7, 12, 8, 3
     state = draw_state(rand, shapes(d_in, d_out))
@@ -203,7 +226,7 @@ def test_many_lengths(submission, rand):
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize(("T", "C"), [(4, 3), (9, 4)])
 @torch.no_grad()
-def test_too_long(submission, rand, T, C):
+def test_too_long(submission: Submission, rand: Rand, T: int, C: int) -> None:
     """A text with more than context_size tokens raises ValueError"""
     B, d_in, d_out, H = 2, 7, 12, 3
     state = draw_state(rand, shapes(d_in, d_out))
@@ -217,7 +240,7 @@ def test_too_long(submission, rand, T, C):
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_no_future(submission, rand):
+def test_no_future(submission: Submission, rand: Rand) -> None:
     """No token sees a later one, not even in training mode"""
     B, T, d_in, d_out, C, H = 2, 6, 7, 12, 9, 3
     attention = module(submission, draw_state(rand, shapes(d_in, d_out)), C, H)
@@ -252,7 +275,9 @@ def test_no_future(submission, rand):
     ],
 )
 @torch.no_grad()
-def test_edges(submission, rand, B, T, d_in, d_out, C, H):
+def test_edges(
+    submission: Submission, rand: Rand, B: int, T: int, d_in: int, d_out: int, C: int, H: int
+) -> None:
     """It works for a single sequence, token, head or feature"""
     state = draw_state(rand, shapes(d_in, d_out))
     x = rand(B=B, T=T, d_in=d_in)
@@ -262,7 +287,7 @@ def test_edges(submission, rand, B, T, d_in, d_out, C, H):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_arguments(submission, rand):
+def test_arguments(submission: Submission, rand: Rand) -> None:
     """Arguments work by name and by position, and dropout is 0 by default"""
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
     for qkv_bias, given in ((False, ()), (True, (0.0, True))):
@@ -275,7 +300,7 @@ def test_arguments(submission, rand):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_inputs_unchanged(submission, rand):
+def test_inputs_unchanged(submission: Submission, rand: Rand) -> None:
     """The input may be a strided view and is not changed"""
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
     state = draw_state(rand, shapes(d_in, d_out))
@@ -292,7 +317,7 @@ def test_inputs_unchanged(submission, rand):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("T", "C"), [(5, 5), (4, 9)])
-def test_gradients(submission, rand, T, C):
+def test_gradients(submission: Submission, rand: Rand, T: int, C: int) -> None:
     """Gradients reach the input and all four layers"""
     B, d_in, d_out, H = 2, 7, 12, 3
     state = draw_state(rand, shapes(d_in, d_out))
@@ -305,7 +330,9 @@ def test_gradients(submission, rand, T, C):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(submission, rand, device, dtype):
+def test_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """After .to(dtype) the module computes and answers in that dtype"""
     skip_unless_supported(dtype, device)
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
@@ -327,7 +354,7 @@ def test_dtypes(submission, rand, device, dtype):
 
 @pytest.mark.points(1, stand_in="buffer", hint=2)
 @torch.no_grad()
-def test_gpu(submission, rand, device):
+def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """The mask moves to the GPU with the module"""
     gpu = gpu_or_skip(device)
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
@@ -348,7 +375,7 @@ def test_gpu(submission, rand, device):
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("qkv_bias", [False, True])
 @pytest.mark.parametrize(("d_in", "d_out", "H"), [(7, 12, 3), (10, 8, 4)])
-def test_layers(submission, d_in, d_out, H, qkv_bias):
+def test_layers(submission: Submission, d_in: int, d_out: int, H: int, qkv_bias: bool) -> None:
     """The four layers have the right sizes, and biases where they should"""
     options = {"qkv_bias": True} if qkv_bias else {}
     attention = submission.CausalSelfAttention(
@@ -365,7 +392,7 @@ def test_layers(submission, d_in, d_out, H, qkv_bias):
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize(("C", "H"), [(6, 2), (11, 3)])
-def test_buffer(submission, C, H):
+def test_buffer(submission: Submission, C: int, H: int) -> None:
     """The mask is one registered buffer of context_size² elements"""
     d_in, d_out = 7, 12
     attention = submission.CausalSelfAttention(d_in=d_in, d_out=d_out, context_size=C, num_heads=H)
@@ -381,7 +408,7 @@ def test_buffer(submission, C, H):
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_state_dict(submission, rand):
+def test_state_dict(submission: Submission, rand: Rand) -> None:
     """A saved state makes another module compute the same"""
     B, T, d_in, d_out, C, H = 2, 5, 7, 12, 9, 3
     x = rand(B=B, T=T, d_in=d_in)
@@ -396,7 +423,7 @@ def test_state_dict(submission, rand):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_in", "d_out"), [(64, 192), (320, 128)])
-def test_start(submission, d_in, d_out):
+def test_start(submission: Submission, d_in: int, d_out: int) -> None:
     """Weights start with Xavier values for each layer's sizes, biases at 0"""
     start, other = (
         dict(
@@ -411,7 +438,7 @@ def test_start(submission, d_in, d_out):
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize(("d_in", "d_out", "H"), [(6, 10, 3), (8, 4, 8)])
-def test_heads_must_divide(submission, d_in, d_out, H):
+def test_heads_must_divide(submission: Submission, d_in: int, d_out: int, H: int) -> None:
     """The constructor raises ValueError if num_heads does not divide d_out"""
     submission.CausalSelfAttention(d_in=d_in, d_out=d_out * H, context_size=5, num_heads=H)
     with expect_raises(ValueError, f"{d_out} features cannot be split into {H} heads"):
@@ -423,7 +450,7 @@ def test_heads_must_divide(submission, d_in, d_out, H):
 
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-def test_dropout(submission, rand, device, p):
+def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # A token's features say which token it is, w_v writes that twice into each head and w_o is the
     # identity: so every weight can be read off the output twice.

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
     Submission,
     expect_close,
     expect_device,
@@ -35,13 +36,13 @@ def expect_concatenated(submission: Submission, x: Tensor) -> None:
 @pytest.mark.points(1, hint=4)
 @pytest.mark.pays("zeros", "ones", because="only the shape is checked")
 @pytest.mark.parametrize("B, H, T, d_k", SIZES)
-def test_shape(submission, rand, B, H, T, d_k):
+def test_shape(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """The result has the shape [B, T, D] with D = H * d_k"""
     expect_shape(submission.concat_heads(rand(B=B, H=H, T=T, d_k=d_k)), B=B, T=T, D=H * d_k)
 
 
 @pytest.mark.points(1, hint=1)
-def test_counted(submission, device):
+def test_counted(submission: Submission, device: torch.device) -> None:
     """Two tokens get their own features back, side by side"""
     x = torch.tensor(
         [[[[0.0, 1.0, 2.0], [10.0, 11.0, 12.0]], [[3.0, 4.0, 5.0], [13.0, 14.0, 15.0]]]]
@@ -53,7 +54,7 @@ def test_counted(submission, device):
 @pytest.mark.parametrize(
     "B, H, T, d_k", [*SIZES, pytest.param(3, 4, 5, 2, marks=pytest.mark.random)]
 )
-def test_values(submission, rand, B, H, T, d_k):
+def test_values(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """Each token gets the features of its heads, head after head"""
     for scale in (1.0, 1e-6, 1e6):
         expect_concatenated(submission, rand(B=B, H=H, T=T, d_k=d_k, scale=scale))
@@ -61,7 +62,7 @@ def test_values(submission, rand, B, H, T, d_k):
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("B, T, D, H", [(2, 3, 8, 4), (3, 5, 12, 2), (2, 4, 6, 6)])
-def test_inverse(submission, rand, B, T, D, H):
+def test_inverse(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """Joining split heads gives back the original numbers"""
     x = rand(B=B, T=T, D=D)
     heads = torch.stack(torch.chunk(x, H, dim=-1), dim=1)  # (B, H, T, d_k)
@@ -72,7 +73,7 @@ def test_inverse(submission, rand, B, T, D, H):
 @pytest.mark.parametrize(
     "B, H, T, d_k", [(1, 1, 1, 1), (1, 3, 2, 2), (2, 1, 3, 5), (2, 4, 1, 3), (3, 6, 2, 1)]
 )
-def test_edges(submission, rand, B, H, T, d_k):
+def test_edges(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """It works for one sequence, head or token, and for heads of one feature"""
     expect_concatenated(submission, rand(B=B, H=H, T=T, d_k=d_k))
 
@@ -81,7 +82,9 @@ def test_edges(submission, rand, B, H, T, d_k):
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64], ids=str
 )
-def test_dtype_and_device(submission, rand, device, dtype):
+def test_dtype_and_device(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """The result has the dtype and the device of x"""
     skip_unless_supported(dtype, device)
     x = rand(B=2, H=4, T=3, d_k=2, dtype=dtype, scale=100.0)
@@ -96,7 +99,7 @@ def test_dtype_and_device(submission, rand, device, dtype):
 
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layout(submission, rand, layout):
+def test_layout(submission: Submission, rand: Rand, layout: str) -> None:
     """A strided view gives the same result as its copy"""
     if layout == "heads split off":
         x = rand(B=3, T=5, H=4, d_k=2).transpose(1, 2)
@@ -111,14 +114,14 @@ def test_layout(submission, rand, layout):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("B, H, T, d_k", [(2, 4, 3, 2), (3, 2, 5, 6), (2, 1, 3, 5)])
-def test_gradients(submission, rand, B, H, T, d_k):
+def test_gradients(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """Each output value sends its gradient to its own place in x"""
     x = rand(B=B, H=H, T=T, d_k=d_k, grad=True)
     expect_gradients_close(submission.concat_heads(x), reference(x), {"x": x})
 
 
 @pytest.mark.points(1)
-def test_calls(submission, rand, device):
+def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Calls by name and with other sizes work, and x is not changed"""
     whole, split_off = rand(B=2, H=3, T=4, d_k=2), rand(B=3, T=5, H=2, d_k=4).transpose(1, 2)
     for x in (whole, split_off) * 2:

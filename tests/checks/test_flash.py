@@ -91,7 +91,16 @@ def some_rows_blocked(rand: Rand, Tq: int = TQ, Tk: int = TK) -> Tensor:
 @pytest.mark.parametrize(
     ("B", "H", "Tq", "Tk", "d_k"), [(1, 1, 1, 1, 1), (2, 3, 5, 7, 4), (3, 2, 6, 4, 5)]
 )
-def test_shape(submission, rand, device, B, H, Tq, Tk, d_k):
+def test_shape(
+    submission: Submission,
+    rand: Rand,
+    device: torch.device,
+    B: int,
+    H: int,
+    Tq: int,
+    Tk: int,
+    d_k: int,
+) -> None:
     """Returns [B, H, Tq, d_k], in the dtype and on the device of q"""
     out = submission.flash_attention(*inputs(rand, B, H, Tq, Tk, d_k))
     expect_shape(out, B=B, H=H, Tq=Tq, d_k=d_k)
@@ -104,7 +113,9 @@ def test_shape(submission, rand, device, B, H, Tq, Tk, d_k):
     ("B", "H", "Tq", "Tk", "d_k"),
     [(1, 1, 2, 3, 2), (2, 3, 5, 7, 4), (3, 2, 6, 4, 8), (2, 4, 1, 5, 3), (2, 2, 3, 300, 4)],
 )
-def test_values(submission, rand, B, H, Tq, Tk, d_k):
+def test_values(
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int
+) -> None:
     """Each query gets the values weighted by the softmax of its scores"""
     q, k, v = inputs(rand, B, H, Tq, Tk, d_k)
     expect_close(submission.flash_attention(q, k, v), reference(q, k, v), axes=AXES)
@@ -112,7 +123,7 @@ def test_values(submission, rand, B, H, Tq, Tk, d_k):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("shift", [0.0, 30.0, -30.0])
-def test_large(submission, rand, shift):
+def test_large(submission: Submission, rand: Rand, shift: float) -> None:
     """Scores of several hundred, positive or negative, give no NaN"""
     # If an answer takes keys in blocks, the first block says nothing about the last one.
     for Tk, late in ((9, 0), (700, 640)):
@@ -148,7 +159,17 @@ def test_large(submission, rand, shift):
         *("many keys", "many queries"),
     ],
 )
-def test_masks(submission, rand, seed, axes, dtype, B, Tq, Tk, scale):
+def test_masks(
+    submission: Submission,
+    rand: Rand,
+    seed: int,
+    axes: str,
+    dtype: torch.dtype,
+    B: int,
+    Tq: int,
+    Tk: int,
+    scale: float,
+) -> None:
     """Masks of every shape work, as booleans and as zeros and ones"""
     sizes = {"B": B, "H": H, "Tq": Tq, "Tk": Tk, "1": 1}
     q, k, v = inputs(rand, B, Tq=Tq, Tk=Tk, scale=scale)
@@ -168,7 +189,7 @@ def test_masks(submission, rand, seed, axes, dtype, B, Tq, Tk, scale):
 
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("T", [3, 5, 1, 700])
-def test_causal(submission, rand, T):
+def test_causal(submission: Submission, rand: Rand, T: int) -> None:
     """With causal=True no token sees a later one"""
     for scale in (1.0, 6.0):
         q, k, v = inputs(rand, 1, 2, T, T, scale=scale)
@@ -183,7 +204,9 @@ def test_causal(submission, rand, T):
     ("axes", "T"), [("B 1 1 T", TQ), ("T T", TQ), ("B H T T", TQ), ("T T", 300), ("B 1 1 T", 300)]
 )
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32], ids=str)
-def test_both(submission, rand, seed, axes, T, dtype):
+def test_both(
+    submission: Submission, rand: Rand, seed: int, axes: str, T: int, dtype: torch.dtype
+) -> None:
     """With a mask and causal=True, a pair is blocked if either blocks it"""
     sizes = {"B": B, "H": H, "T": T, "1": 1}
     q, k, v = inputs(rand, Tq=T, Tk=T)
@@ -196,7 +219,7 @@ def test_both(submission, rand, seed, axes, T, dtype):
 
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("causal", [False, True])
-def test_blocked_rows(submission, rand, causal):
+def test_blocked_rows(submission: Submission, rand: Rand, causal: bool) -> None:
     """A query that may see nothing gets zeros"""
     q, k, v = inputs(rand, Tk=TQ if causal else TK)
     mask = some_rows_blocked(rand, Tk=k.shape[2])
@@ -220,7 +243,9 @@ def test_blocked_rows(submission, rand, causal):
         *(("plain", 300, 130), ("causal", 300, 300), ("both", 300, 300)),
     ],
 )
-def test_gradients(submission, rand, seed, kind, Tq, Tk):
+def test_gradients(
+    submission: Submission, rand: Rand, seed: int, kind: str, Tq: int, Tk: int
+) -> None:
     """Gradients flow back into q, k and v"""
     q, k, v = inputs(rand, Tq=Tq, Tk=Tk, grad=True)
     mask = scattered(rand, seed, B, 1, Tq, Tk) if kind in ("mask", "both") else None
@@ -235,7 +260,7 @@ def test_gradients(submission, rand, seed, kind, Tq, Tk):
 
 
 @pytest.mark.points(1)
-def test_blocked_gradients(submission, rand):
+def test_blocked_gradients(submission: Submission, rand: Rand) -> None:
     """Queries that may see nothing put no NaN into a gradient"""
     q, k, v = inputs(rand, grad=True)
     mask = some_rows_blocked(rand)
@@ -249,7 +274,9 @@ def test_blocked_gradients(submission, rand):
 @pytest.mark.parametrize(
     ("p", "kind"), [(0.5, "plain"), (0.2, "masked"), (0.2, "causal"), (0.5, "both")]
 )
-def test_dropout(submission, rand, device, p, kind):
+def test_dropout(
+    submission: Submission, rand: Rand, device: torch.device, p: float, kind: str
+) -> None:
     """dropout_p drops single weights and divides the others by 1 - dropout_p"""
     # A value is 1 in two of its features, so a weight can be read off the output twice.
     B, H, Tk = 5, 6, 5
@@ -271,7 +298,9 @@ def test_dropout(submission, rand, device, p, kind):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16], ids=str)
-def test_dtypes(submission, rand, seed, device, dtype):
+def test_dtypes(
+    submission: Submission, rand: Rand, seed: int, device: torch.device, dtype: torch.dtype
+) -> None:
     """The result has the dtype of the inputs, with and without a mask"""
     skip_unless_supported(dtype, device)
     q, k, v = inputs(rand, Tk=TQ, dtype=dtype)
@@ -291,7 +320,7 @@ def test_dtypes(submission, rand, seed, device, dtype):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("layout", ["heads after tokens", "features first", "one head for all"])
-def test_calls(submission, rand, layout):
+def test_calls(submission: Submission, rand: Rand, layout: str) -> None:
     """Inputs may be strided views, are not changed, and can be given by name"""
     if layout == "heads after tokens":
         q, k, v = (x.transpose(1, 2) for x in inputs(rand, H=TQ, Tq=H, Tk=H))
@@ -322,7 +351,7 @@ def peak(submission: Submission, rand: Rand, T: int, causal: bool) -> int:
 @pytest.mark.random
 @pytest.mark.parametrize("causal", [False, True])
 @torch.no_grad()
-def test_memory(submission, rand, causal):
+def test_memory(submission: Submission, rand: Rand, causal: bool) -> None:
     """Twice as many tokens take about twice the memory, not four times"""
     more = int(100 * rand(tokens=1).abs().item())  # so that T does not reveal the purpose
     T = SHORT + more

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
     Submission,
     draw_state,
     draw_truths,
@@ -164,7 +165,9 @@ def expect_gradients(actual: Tensor, expected: Tensor, inputs: State) -> None:
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
-def test_shapes(submission, rand, device, B, T, D, H):
+def test_shapes(
+    submission: Submission, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
+) -> None:
     """Returns the output [B, T, D] and each head's weights [B, H, T, T]"""
     fused = submission.FusedMultiHeadAttention(d_model=D, num_heads=H)
     if device.type != "cpu":
@@ -179,7 +182,7 @@ def test_shapes(submission, rand, device, B, T, D, H):
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize("bias", [True, False])
-def test_layers(submission, bias):
+def test_layers(submission: Submission, bias: bool) -> None:
     """It has the layers w_qkv (D to 3 D) and w_o, and no other parameters"""
     D, H = 12, 3
     fused = submission.FusedMultiHeadAttention(d_model=D, num_heads=H, bias=bias)
@@ -191,7 +194,7 @@ def test_layers(submission, bias):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission, d_model, num_heads):
+def test_heads_must_divide(submission: Submission, d_model: int, num_heads: int) -> None:
     """The constructor raises ValueError if num_heads does not divide d_model"""
     submission.FusedMultiHeadAttention(d_model=d_model * num_heads, num_heads=num_heads)
     with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
@@ -203,7 +206,7 @@ def test_heads_must_divide(submission, d_model, num_heads):
     ("B", "T", "D", "H"), [(2, 3, 4, 2), (2, 5, 12, 3), (3, 6, 20, 4), (1, 1, 6, 3), (2, 4, 6, 1)]
 )
 @torch.no_grad()
-def test_values(submission, rand, B, T, D, H):
+def test_values(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """w_qkv holds the rows of q, then k, then v"""
     state = draw_state(rand, shapes(D))
     x = rand(B=B, T=T, D=D)
@@ -212,7 +215,7 @@ def test_values(submission, rand, B, T, D, H):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_without_biases(submission, rand):
+def test_without_biases(submission: Submission, rand: Rand) -> None:
     """With bias=False it works without biases"""
     B, T, D, H = 2, 5, 12, 3
     state = draw_state(rand, shapes(D, bias=False))
@@ -236,7 +239,16 @@ def test_without_biases(submission, rand):
 )
 @pytest.mark.parametrize(("B", "spread"), [(2, 1.0), (3, 1.0), (2, 30.0), (2, 0.0)])
 @torch.no_grad()
-def test_masks(submission, rand, seed, device, axes, dtype, B, spread):
+def test_masks(
+    submission: Submission,
+    rand: Rand,
+    seed: int,
+    device: torch.device,
+    axes: str,
+    dtype: torch.dtype,
+    B: int,
+    spread: float,
+) -> None:
     """Masks of every shape work, as booleans and as zeros and ones"""
     skip_unless_supported(dtype, device)
     sizes = {"B": B, "H": 3, "T": 5 if B == 2 else B, "1": 1}
@@ -260,7 +272,7 @@ def test_masks(submission, rand, seed, device, axes, dtype, B, spread):
 
 
 @pytest.mark.points(1)
-def test_gradients(submission, rand):
+def test_gradients(submission: Submission, rand: Rand) -> None:
     """Gradients reach x and all weights and biases"""
     B, T, D, H = 2, 5, 12, 3
     state = draw_state(rand, shapes(D))
@@ -272,7 +284,7 @@ def test_gradients(submission, rand):
 
 
 @pytest.mark.points(1)
-def test_blocked_rows(submission, rand, device):
+def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) -> None:
     """A query with no allowed key has zero weights and finite gradients"""
     B, T, D, H = 2, 5, 12, 3
     state = draw_state(rand, shapes(D))
@@ -296,7 +308,7 @@ def test_blocked_rows(submission, rand, device):
 
 
 @pytest.mark.points(1, hint=2)
-def test_start(submission):
+def test_start(submission: Submission) -> None:
     """Weights start with Xavier values, all different, and biases at 0"""
     D, H = 192, 6
     fused = submission.FusedMultiHeadAttention(d_model=D, num_heads=H)
@@ -345,7 +357,7 @@ def test_start(submission):
 
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-def test_dropout(submission, rand, device, p):
+def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # Of every token two features in each head's values say which token it is, and w_o is the
     # identity: a weight can be read off the output twice, whether or not the weights that are
@@ -382,7 +394,7 @@ def test_dropout(submission, rand, device, p):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_calls(submission, rand, device):
+def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Arguments work by name and position, and calls do not affect each other"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -411,7 +423,9 @@ def test_calls(submission, rand, device):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("D", "H"), [(4, 2), (12, 3), (20, 1)])
 @torch.no_grad()
-def test_fuse_values(submission, rand, device, D, H, bias):
+def test_fuse_values(
+    submission: Submission, rand: Rand, device: torch.device, D: int, H: int, bias: bool
+) -> None:
     """fuse(mha) computes the output and weights of mha"""
     state = draw_state(rand, shapes(D, bias=bias))
     fused = submission.fuse(core(submission, state), H)
@@ -426,7 +440,7 @@ def test_fuse_values(submission, rand, device, D, H, bias):
 
 
 @pytest.mark.points(1, hint=7)
-def test_fuse_gradients(submission, rand):
+def test_fuse_gradients(submission: Submission, rand: Rand) -> None:
     """The fused module's gradients are those of mha, stacked"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -442,7 +456,9 @@ def test_fuse_gradients(submission, rand):
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
 @torch.no_grad()
-def test_fuse_dtypes(submission, rand, device, dtype):
+def test_fuse_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """fuse keeps mha's dtype and exact numbers"""
     skip_unless_supported(dtype, device)
     D, H = 12, 3
@@ -469,7 +485,7 @@ def test_fuse_dtypes(submission, rand, device, dtype):
 
 @pytest.mark.points(2, hint=7)
 @torch.no_grad()
-def test_fuse_apart(submission, rand):
+def test_fuse_apart(submission: Submission, rand: Rand) -> None:
     """The fused module and mha share no memory"""
     D, H = 12, 3
     state, other = draw_state(rand, shapes(D)), draw_state(rand, shapes(D))
@@ -491,7 +507,7 @@ def test_fuse_apart(submission, rand):
 
 @pytest.mark.points(1, hint=7)
 @pytest.mark.parametrize("training", [True, False])
-def test_fuse_leaves(submission, rand, training):
+def test_fuse_leaves(submission: Submission, rand: Rand, training: bool) -> None:
     """fuse does not change mha: numbers, mode and gradients stay"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -537,7 +553,7 @@ def test_fuse_leaves(submission, rand, training):
 
 @pytest.mark.points(1, stand_in="fuse_values")
 @torch.no_grad()
-def test_fuse_gpu(submission, rand, device):
+def test_fuse_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """fuse of a module on a GPU gives a module on the same GPU"""
     gpu = gpu_or_skip(device)
     D, H = 12, 3

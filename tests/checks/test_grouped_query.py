@@ -165,7 +165,17 @@ def expect_both(
     ("B", "Tq", "Tk", "D", "H", "Hkv"), [(2, 3, 5, 8, 4, 1), (3, 4, 7, 24, 6, 2)]
 )
 @torch.no_grad()
-def test_shapes(submission, rand, device, B, Tq, Tk, D, H, Hkv):
+def test_shapes(
+    submission: Submission,
+    rand: Rand,
+    device: torch.device,
+    B: int,
+    Tq: int,
+    Tk: int,
+    D: int,
+    H: int,
+    Hkv: int,
+) -> None:
     """Returns the output [B, Tq, D] and each query head's weights"""
     gqa = made(submission, (D, H, Hkv))
     gqa.to(device)
@@ -197,7 +207,7 @@ def test_shapes(submission, rand, device, B, Tq, Tk, D, H, Hkv):
     ],
 )
 @torch.no_grad()
-def test_values(submission, rand, B, Tq, Tk, sizes):
+def test_values(submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, sizes: Sizes) -> None:
     """Neighbouring query heads share a key head and a value head"""
     state = draw_state(rand, shapes(sizes))
     query, key, value = tokens(rand, B, Tq, Tk, sizes[0])
@@ -213,7 +223,7 @@ def test_values(submission, rand, B, Tq, Tk, sizes):
     [((24, 4, 4), False), ((24, 4, 4), True), (GROUPED, True), ((24, 6, 1), True)],
     ids=["a key head each", "a key head each, masked", "shared", "one for all"],
 )
-def test_builtin(submission, rand, seed, sizes, masked):
+def test_builtin(submission: Submission, rand: Rand, seed: int, sizes: Sizes, masked: bool) -> None:
     """With its shared heads repeated it agrees with nn.MultiheadAttention"""
     B, Tq, Tk, D = 3, 5, 7, sizes[0]
     state = draw_state(rand, shapes(sizes))
@@ -235,7 +245,7 @@ def test_builtin(submission, rand, seed, sizes, masked):
 
 
 @pytest.mark.points(1, stand_in="builtin")
-def test_builtin_gpu(submission, rand, seed, device):
+def test_builtin_gpu(submission: Submission, rand: Rand, seed: int, device: torch.device) -> None:
     """It agrees with nn.MultiheadAttention on a GPU too"""
     gpu = gpu_or_skip(device)
     B, Tq, Tk = 3, 5, 7
@@ -262,7 +272,16 @@ def test_builtin_gpu(submission, rand, seed, device):
     ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0), (2, 5, 0.0)]
 )
 @torch.no_grad()
-def test_masks(submission, rand, seed, device, axes, B, Tq, spread):
+def test_masks(
+    submission: Submission,
+    rand: Rand,
+    seed: int,
+    device: torch.device,
+    axes: str,
+    B: int,
+    Tq: int,
+    spread: float,
+) -> None:
     """Masks of every shape and dtype work"""
     Tk = 7
     place = {"B": B, "Tq": Tq, "Tk": Tk}
@@ -289,7 +308,7 @@ def test_masks(submission, rand, seed, device, axes, B, Tq, spread):
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize("axes", ["1 H 1 Tk", "B H Tq Tk", "H Tq Tk"])
 @torch.no_grad()
-def test_head_masks(submission, rand, seed, axes):
+def test_head_masks(submission: Submission, rand: Rand, seed: int, axes: str) -> None:
     """A mask with an axis of heads counts query heads"""
     Tq, Tk, H = 5, 7, GROUPED[1]
     B = H if axes == "H Tq Tk" else 2  # as many sequences as heads
@@ -304,7 +323,7 @@ def test_head_masks(submission, rand, seed, axes):
 
 
 @pytest.mark.points(1)
-def test_blocked_rows(submission, rand, seed):
+def test_blocked_rows(submission: Submission, rand: Rand, seed: int) -> None:
     """A query with no allowed key has zero weights and finite gradients"""
     B, Tq, Tk, (D, H, _) = 3, 4, 6, GROUPED
     state = draw_state(rand, shapes(GROUPED))
@@ -330,7 +349,7 @@ def test_blocked_rows(submission, rand, seed):
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize("sizes", [(8, 4, 2), GROUPED, (12, 3, 1), (20, 4, 4)], ids=str)
-def test_layers(submission, sizes):
+def test_layers(submission: Submission, sizes: Sizes) -> None:
     """w_k and w_v have Hkv * d_k rows, and there are no other parameters"""
     D, H, Hkv = sizes
     gqa = made(submission, sizes)
@@ -343,7 +362,7 @@ def test_layers(submission, sizes):
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_no_biases(submission, rand):
+def test_no_biases(submission: Submission, rand: Rand) -> None:
     """With bias=False none of the four layers has a bias"""
     state = draw_state(rand, shapes(GROUPED, bias=False))
     plain = module(submission, state, GROUPED, bias=False)
@@ -354,7 +373,7 @@ def test_no_biases(submission, rand):
 
 
 @pytest.mark.points(1, hint=2)
-def test_start(submission):
+def test_start(submission: Submission) -> None:
     """Weights start with Xavier values for each layer's sizes, biases at 0"""
     sizes = (192, 6, 2)
     one, other = (made(submission, sizes).state_dict() for _ in range(2))
@@ -363,7 +382,7 @@ def test_start(submission):
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize(("D", "H", "Hkv"), [(10, 3, 1), (24, 6, 4), (24, 6, 5), (12, 2, 4)])
-def test_sizes_must_divide(submission, D, H, Hkv):
+def test_sizes_must_divide(submission: Submission, D: int, H: int, Hkv: int) -> None:
     """The constructor raises ValueError for sizes that do not divide"""
     if D % H != 0:
         because = f"{D} features cannot be split into {H} heads"
@@ -378,7 +397,7 @@ def test_sizes_must_divide(submission, D, H, Hkv):
 
 
 @pytest.mark.points(1, hint=5)
-def test_dropout(submission, rand, device):
+def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # w_v takes the first features of value and w_o is the identity, and value is 1 in two features
     # of each head: so a weight can be read off the output twice, whatever is returned as weights.
@@ -425,7 +444,7 @@ def test_dropout(submission, rand, device):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_calls(submission, rand, seed):
+def test_calls(submission: Submission, rand: Rand, seed: int) -> None:
     """Calls by name and by position agree, and do not affect each other"""
     B, Tq, Tk, (D, H, _) = 2, 5, 7, GROUPED
     state = draw_state(rand, shapes(GROUPED))
@@ -463,7 +482,9 @@ def test_calls(submission, rand, seed):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(submission, rand, device, dtype):
+def test_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """After .to(dtype) the module computes and answers in that dtype"""
     skip_unless_supported(dtype, device)
     B, T, (D, H, _) = 2, 5, GROUPED

@@ -130,7 +130,7 @@ def blocked_rows(rand: Rand, seed: int, Tq: int, Tk: int) -> Tensor:
 @pytest.mark.pays("zeros", "ones", "input", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @torch.no_grad()
-def test_kind(submission, rand, device, dtype):
+def test_kind(submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype) -> None:
     """The result has the dtype of the inputs"""
     skip_unless_supported(dtype, device)
     q = rand(B=2, H=3, Tq=4, d_k=8, dtype=dtype)
@@ -143,7 +143,9 @@ def test_kind(submission, rand, device, dtype):
 
 @pytest.mark.points(2, hint=6)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_values(submission, rand, device, dtype):
+def test_values(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """Ordinary scores give the result of the formula, up to rounding"""
     skip_unless_supported(dtype, device)
     for Tq, Tk, d_k in ((1, 2, 4), (4, 5, 8), (5, 1, 6), (3, 7, 24)):
@@ -153,7 +155,7 @@ def test_values(submission, rand, device, dtype):
 @pytest.mark.points(2, hint=1)
 @pytest.mark.parametrize("kind", ["large", "larger", "alike"])
 @pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
-def test_overflow(submission, rand, kind, dtype):
+def test_overflow(submission: Submission, rand: Rand, kind: str, dtype: torch.dtype) -> None:
     """Products beyond 65504, float16's largest number, give the right result"""
     expect_result(submission, overflowing(rand, kind, dtype))
 
@@ -161,7 +163,7 @@ def test_overflow(submission, rand, kind, dtype):
 @pytest.mark.points(2, hint=2)
 @pytest.mark.parametrize("scale", [3.0, 6.0])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_sharp(submission, rand, dtype, scale):
+def test_sharp(submission: Submission, rand: Rand, dtype: torch.dtype, scale: float) -> None:
     """Scores of 10 to 100 are not rounded to half precision"""
     expect_result(submission, drawn(rand, dtype, 6, 9, 20, scale=scale))
 
@@ -175,7 +177,9 @@ def test_sharp(submission, rand, dtype, scale):
     ],
     ids=str,
 )
-def test_long(submission, rand, device, kind, dtype):
+def test_long(
+    submission: Submission, rand: Rand, device: torch.device, kind: str, dtype: torch.dtype
+) -> None:
     """With thousands of keys, no sum overflows"""
     skip_unless_supported(dtype, device)
     if kind == "70000 keys":  # all nearly equal, so the sum of the powers also exceeds 65504
@@ -196,7 +200,9 @@ def test_long(submission, rand, device, kind, dtype):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("axes", ["Tq Tk", "H Tq Tk", "B 1 1 Tk", "1 H 1 Tk", "B H Tq Tk"])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_masks(submission, rand, seed, axes, dtype):
+def test_masks(
+    submission: Submission, rand: Rand, seed: int, axes: str, dtype: torch.dtype
+) -> None:
     """Masks of every shape and dtype work, for large scores too"""
     place = {"B": 2, "H": 3, "Tq": 5, "Tk": 7}
     shape = {f"axis_{n}": place.get(axis, 1) for n, axis in enumerate(axes.split())}
@@ -221,7 +227,14 @@ def test_masks(submission, rand, seed, axes, dtype):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("kind", ["ordinary", "alike"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_blocked(submission, rand, seed, device, kind, dtype):
+def test_blocked(
+    submission: Submission,
+    rand: Rand,
+    seed: int,
+    device: torch.device,
+    kind: str,
+    dtype: torch.dtype,
+) -> None:
     """A query that may see no key gets zeros and changes no other result"""
     skip_unless_supported(dtype, device)
     inputs = alike(rand, dtype) if kind == "alike" else drawn(rand, dtype, 5, 7, 8)
@@ -282,7 +295,9 @@ def expect_gradient(
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_gradients(submission, rand, device, dtype):
+def test_gradients(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """The gradients of q, k and v are as precise as their dtype"""
     skip_unless_supported(dtype, device)
     got, wanted, scores = both_gradients(submission, rand, drawn(rand, dtype, 4, 6, 8))
@@ -293,7 +308,9 @@ def test_gradients(submission, rand, device, dtype):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("kind", ["large", "larger", "alike"])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_overflow_gradients(submission, rand, kind, dtype):
+def test_overflow_gradients(
+    submission: Submission, rand: Rand, kind: str, dtype: torch.dtype
+) -> None:
     """Products beyond 65504 put no inf or NaN into a gradient"""
     inputs = overflowing(rand, kind, dtype)
     got, wanted, scores = both_gradients(submission, rand, inputs)
@@ -309,7 +326,9 @@ def test_overflow_gradients(submission, rand, kind, dtype):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_blocked_gradients(submission, rand, seed, device, dtype):
+def test_blocked_gradients(
+    submission: Submission, rand: Rand, seed: int, device: torch.device, dtype: torch.dtype
+) -> None:
     """Blocked keys and rows put no NaN into a gradient"""
     skip_unless_supported(dtype, device)
     inputs, mask = drawn(rand, dtype, 5, 7, 8), blocked_rows(rand, seed, 5, 7)
@@ -325,7 +344,7 @@ def test_blocked_gradients(submission, rand, seed, device, dtype):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 @torch.no_grad()
-def test_calls(submission, rand, seed, dtype):
+def test_calls(submission: Submission, rand: Rand, seed: int, dtype: torch.dtype) -> None:
     """Inputs may be strided views, are not changed, and can be given by name"""
     q = rand(B=2, Tq=4, H=3, d_k=8, dtype=dtype).transpose(1, 2)
     k = rand(B=2, H=3, d_k=8, Tk=6, dtype=dtype).transpose(2, 3)

@@ -155,7 +155,9 @@ def expect_cache(actual: Any, expected: Cache, when: str = "", **room: float) ->
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
-def test_shapes(submission, rand, device, B, T, D, H):
+def test_shapes(
+    submission: Submission, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
+) -> None:
     """Returns the output [B, T, D] and a pair of tensors [B, H, T, d_k]"""
     output, cache = module(submission, draw_state(rand, shapes(D)), H)(rand(B=B, T=T, D=D))
     expect_shape(output, "the output", B=B, T=T, D=D)
@@ -171,7 +173,9 @@ def test_shapes(submission, rand, device, B, T, D, H):
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 1, 6, 2), (2, 5, 12, 3), (3, 6, 20, 4)])
 @pytest.mark.parametrize("spread", [1.0, 30.0, 0.0])
 @torch.no_grad()
-def test_without_cache(submission, rand, B, T, D, H, spread):
+def test_without_cache(
+    submission: Submission, rand: Rand, B: int, T: int, D: int, H: int, spread: float
+) -> None:
     """Without a cache it is causal self-attention"""
     state = draw_state(rand, shapes(D))
     for name in ("w_q.weight", "w_q.bias"):
@@ -191,7 +195,7 @@ def test_without_cache(submission, rand, B, T, D, H, spread):
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
-def test_cache(submission, rand, B, T, D, H):
+def test_cache(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """The cache holds the keys and then the values of every token"""
     state = draw_state(rand, shapes(D))
     x = rand(B=B, T=T, D=D)
@@ -206,7 +210,7 @@ def test_cache(submission, rand, B, T, D, H):
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("chunks", ["1 1", "1 1 1 1 1", "4 1 1", "6 1 1 1 1 1 1"])
 @torch.no_grad()
-def test_one_by_one(submission, rand, chunks):
+def test_one_by_one(submission: Submission, rand: Rand, chunks: str) -> None:
     """Passing one new token at a time gives the results of the full pass"""
     expect_chunks(submission, rand, chunks)
 
@@ -214,7 +218,7 @@ def test_one_by_one(submission, rand, chunks):
 @pytest.mark.points(2, hint=5)
 @pytest.mark.parametrize("chunks", ["1 2", "2 3", "4 2", "1 5 2", "3 1 4 2", "9 7 5", "520 3 1"])
 @torch.no_grad()
-def test_chunks(submission, rand, chunks):
+def test_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
     """Chunks of any length give the results of the full pass"""
     expect_chunks(submission, rand, chunks)
 
@@ -245,7 +249,9 @@ def expect_chunks(submission: Submission, rand: Rand, chunks: str) -> None:
 )
 @pytest.mark.parametrize("spread", [1.0, 30.0])
 @torch.no_grad()
-def test_given_cache(submission, rand, B, P, N, D, H, spread):
+def test_given_cache(
+    submission: Submission, rand: Rand, B: int, P: int, N: int, D: int, H: int, spread: float
+) -> None:
     """It continues from whatever keys and values the cache holds"""
     state = draw_state(rand, shapes(D))
     state["w_q.weight"] = state["w_q.weight"] * spread
@@ -261,7 +267,7 @@ def test_given_cache(submission, rand, B, P, N, D, H, spread):
 
 @pytest.mark.points(1, hint=4)
 @torch.no_grad()
-def test_no_future(submission, rand):
+def test_no_future(submission: Submission, rand: Rand) -> None:
     """A new token sees no later one, with a cache and without"""
     B, P, N, D, H = 2, 3, 4, 12, 3
     attention = module(submission, draw_state(rand, shapes(D)), H)
@@ -285,7 +291,7 @@ def test_no_future(submission, rand):
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("learns", [False, True], ids=["evaluation", "training"])
 @pytest.mark.parametrize(("P", "N"), [(3, 1), (2, 4)])
-def test_cache_unchanged(submission, rand, P, N, learns):
+def test_cache_unchanged(submission: Submission, rand: Rand, P: int, N: int, learns: bool) -> None:
     """The given cache stays as it was and can be continued twice"""
     B, D, H = 2, 12, 3
     state = draw_state(rand, shapes(D))
@@ -308,7 +314,7 @@ def test_cache_unchanged(submission, rand, P, N, learns):
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_no_state(submission, rand):
+def test_no_state(submission: Submission, rand: Rand) -> None:
     """The cache alone carries anything from one call to the next"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -347,7 +353,7 @@ def test_no_state(submission, rand):
     ids=["one sequence", "one head", "a head per feature", "one of all"],
 )
 @torch.no_grad()
-def test_edges(submission, rand, B, P, N, D, H):
+def test_edges(submission: Submission, rand: Rand, B: int, P: int, N: int, D: int, H: int) -> None:
     """It works for a single sequence or head, and for heads of one feature"""
     state = draw_state(rand, shapes(D))
     x = rand(B=B, T=P + N, D=D)
@@ -362,7 +368,7 @@ def test_edges(submission, rand, B, P, N, D, H):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_strided(submission, rand):
+def test_strided(submission: Submission, rand: Rand) -> None:
     """Tokens and cache may be strided views"""
     B, P, N, D, H = 2, 4, 3, 12, 3
     state = draw_state(rand, shapes(D))
@@ -378,7 +384,7 @@ def test_strided(submission, rand):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_arguments(submission, rand):
+def test_arguments(submission: Submission, rand: Rand) -> None:
     """Arguments work by name and by position"""
     B, P, N, D, H = 2, 3, 2, 12, 3
     state = draw_state(rand, shapes(D, bias=False))
@@ -401,7 +407,7 @@ def test_arguments(submission, rand):
 @pytest.mark.parametrize(
     ("P", "N"), [(0, 4), (3, 4), (3, 1)], ids=["without a cache", "with a cache", "one new token"]
 )
-def test_gradients(submission, rand, P, N):
+def test_gradients(submission: Submission, rand: Rand, P: int, N: int) -> None:
     """Gradients reach the new tokens, the old ones and all four layers"""
     B, D, H = 2, 12, 3
     state = draw_state(rand, shapes(D))
@@ -425,7 +431,9 @@ def test_gradients(submission, rand, P, N):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(submission, rand, device, dtype):
+def test_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """After .to(dtype) output and cache have that dtype"""
     skip_unless_supported(dtype, device)
     B, P, N, D, H = 2, 3, 2, 12, 3
@@ -452,7 +460,7 @@ def test_dtypes(submission, rand, device, dtype):
 
 @pytest.mark.points(1, stand_in="chunks")
 @torch.no_grad()
-def test_gpu(submission, rand, device):
+def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """On a GPU too, chunks give the results of the full pass"""
     gpu = gpu_or_skip(device)
     B, T, D, H = 2, 7, 12, 3
@@ -475,7 +483,7 @@ def test_gpu(submission, rand, device):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(6, 2, True), (20, 5, False)])
-def test_layers(submission, d_model, num_heads, bias):
+def test_layers(submission: Submission, d_model: int, num_heads: int, bias: bool) -> None:
     """It has the layers w_q, w_k, w_v and w_o, and no other parameters"""
     options = {} if bias else {"bias": False}
     attention = submission.CachedSelfAttention(d_model=d_model, num_heads=num_heads, **options)
@@ -486,7 +494,7 @@ def test_layers(submission, d_model, num_heads, bias):
 
 
 @pytest.mark.points(1)
-def test_start(submission):
+def test_start(submission: Submission) -> None:
     """Weights start with Xavier values, biases at 0"""
     D, H = 192, 6
     one, other = (submission.CachedSelfAttention(d_model=D, num_heads=H) for _ in range(2))
@@ -495,7 +503,7 @@ def test_start(submission):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission, d_model, num_heads):
+def test_heads_must_divide(submission: Submission, d_model: int, num_heads: int) -> None:
     """The constructor raises ValueError if num_heads does not divide d_model"""
     submission.CachedSelfAttention(d_model=d_model * num_heads, num_heads=num_heads)
     with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):

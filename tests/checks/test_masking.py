@@ -80,7 +80,7 @@ def expect_blocked(actual: Tensor, allowed: Tensor) -> None:
 @pytest.mark.points(1, hint=4)
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize("T", [1, 3, 5])
-def test_causal_kind(submission, T):
+def test_causal_kind(submission: Submission, T: int) -> None:
     """causal_mask gives a boolean mask of shape [1, 1, T, T] on the CPU"""
     mask = submission.causal_mask(seq_len=T)
     expect_shape(mask, B=1, H=1, Tq=T, Tk=T)
@@ -90,7 +90,7 @@ def test_causal_kind(submission, T):
 
 @pytest.mark.points(3, hint=2)
 @pytest.mark.parametrize("T", [1, 2, 3, 6, 4, 520])
-def test_causal_values(submission, T):
+def test_causal_values(submission: Submission, T: int) -> None:
     """causal_mask allows each token itself and earlier tokens, no later ones"""
     expect_close(submission.causal_mask(T), causal(T), axes=AXES, what="the mask")
 
@@ -98,7 +98,7 @@ def test_causal_values(submission, T):
 @pytest.mark.points(1, hint=4)
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
-def test_padding_kind(submission, device, dtype):
+def test_padding_kind(submission: Submission, device: torch.device, dtype: torch.dtype) -> None:
     """padding_mask gives a boolean mask [B, 1, 1, T] on valid_lens' device"""
     lengths = torch.tensor([3, 1], dtype=dtype, device=device)
     mask = submission.padding_mask(valid_lens=lengths, seq_len=4)
@@ -113,7 +113,9 @@ def test_padding_kind(submission, device, dtype):
     [([1], 2), ([2, 1], 3), ([4, 2, 3], 5), ([2, 5, 1], 6), ([3, 1, 2, 4], 5), ([1029, 7], 1030)],
 )
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
-def test_padding_values(submission, device, lengths, T, dtype):
+def test_padding_values(
+    submission: Submission, device: torch.device, lengths: list[int], T: int, dtype: torch.dtype
+) -> None:
     """padding_mask allows the first valid_lens[b] keys of sequence b"""
     valid_lens = torch.tensor(lengths, dtype=dtype, device=device)
     if dtype == torch.int32:
@@ -127,7 +129,9 @@ def test_padding_values(submission, device, lengths, T, dtype):
 @pytest.mark.parametrize(
     "lengths, T", [([1], 1), ([0], 1), ([0, 3], 3), ([4, 0, 2], 4), ([5, 5], 5), ([0, 0, 0], 2)]
 )
-def test_padding_edges(submission, device, lengths, T):
+def test_padding_edges(
+    submission: Submission, device: torch.device, lengths: list[int], T: int
+) -> None:
     """A length of 0 blocks every key, and a length of T blocks none"""
     for dtype in (torch.int64, torch.uint8):
         spaced = torch.tensor([[n, 1] for n in lengths], dtype=dtype, device=device)
@@ -141,7 +145,9 @@ def test_padding_edges(submission, device, lengths, T):
     "B, H, Tq, Tk",
     [(1, 1, 1, 2), (2, 3, 4, 5), (3, 2, 5, 3), pytest.param(4, 3, 5, 7, marks=pytest.mark.random)],
 )
-def test_blocked_and_allowed(submission, rand, device, B, H, Tq, Tk):
+def test_blocked_and_allowed(
+    submission: Submission, rand: Rand, device: torch.device, B: int, H: int, Tq: int, Tk: int
+) -> None:
     """Blocked scores become -inf, and allowed scores stay the same"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, scale=3.0)
     everything = torch.ones(B, H, Tq, Tk, dtype=torch.bool, device=device)
@@ -157,7 +163,9 @@ def test_blocked_and_allowed(submission, rand, device, B, H, Tq, Tk):
 
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-def test_numbers(submission, rand, device, dtype):
+def test_numbers(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """A mask of 0 and 1 means the same as one of False and True"""
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5)
@@ -176,7 +184,15 @@ def test_numbers(submission, rand, device, dtype):
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("B, H, sizes", BROADCASTS)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32], ids=str)
-def test_broadcasting(submission, rand, device, B, H, sizes, dtype):
+def test_broadcasting(
+    submission: Submission,
+    rand: Rand,
+    device: torch.device,
+    B: int,
+    H: int,
+    sizes: tuple[int, ...],
+    dtype: torch.dtype,
+) -> None:
     """A mask of fewer axes or with axes of size 1 fits [B, H, Tq, Tk]"""
     scores = rand(B=B, H=H, Tq=4, Tk=5)
     expect_masked(submission, scores, some_mask(rand, device, *sizes).to(dtype))
@@ -184,7 +200,7 @@ def test_broadcasting(submission, rand, device, B, H, sizes, dtype):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("layout", ["scores", "mask"])
-def test_layout(submission, rand, device, layout):
+def test_layout(submission: Submission, rand: Rand, device: torch.device, layout: str) -> None:
     """scores and mask may be strided views"""
     if layout == "scores":
         scores = rand(B=2, H=3, Tk=5, Tq=4).transpose(2, 3)
@@ -197,7 +213,7 @@ def test_layout(submission, rand, device, layout):
 
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
-def test_no_mask(submission, rand, dtype):
+def test_no_mask(submission: Submission, rand: Rand, dtype: torch.dtype) -> None:
     """A mask changes the scores, and with mask=None they stay the same"""
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
     mask = some_mask(rand, scores.device, 4, 5)
@@ -212,7 +228,9 @@ def test_no_mask(submission, rand, dtype):
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
 )
-def test_dtype_and_device(submission, rand, device, dtype):
+def test_dtype_and_device(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """The masked scores keep the dtype and the device of scores"""
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
@@ -236,7 +254,9 @@ def test_dtype_and_device(submission, rand, device, dtype):
     ],
     ids=str,
 )
-def test_unchanged_and_by_name(submission, rand, device, kind, dtype):
+def test_unchanged_and_by_name(
+    submission: Submission, rand: Rand, device: torch.device, kind: torch.dtype, dtype: torch.dtype
+) -> None:
     """apply_mask can be called by name, and changes neither scores nor mask"""
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
@@ -251,7 +271,9 @@ def test_unchanged_and_by_name(submission, rand, device, kind, dtype):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("sizes", [None, (1, 1, 4, 5), (2, 3, 4, 5)], ids=str)
-def test_gradients(submission, rand, device, sizes):
+def test_gradients(
+    submission: Submission, rand: Rand, device: torch.device, sizes: tuple[int, ...] | None
+) -> None:
     """The gradient of an allowed score passes unchanged"""
     scores = rand(B=2, H=3, Tq=4, Tk=5, grad=True)
     mask = some_mask(rand, device, *sizes) if sizes else None
@@ -266,7 +288,9 @@ def test_gradients(submission, rand, device, sizes):
 
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64], ids=str)
-def test_combined(submission, rand, device, dtype):
+def test_combined(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """With a causal and a padding mask, a pair is blocked if either blocks it"""
     lengths, T = [4, 2, 0], 5
     scores = rand(B=3, H=2, Tq=T, Tk=T)

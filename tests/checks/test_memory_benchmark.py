@@ -223,7 +223,7 @@ def expect_exponent(got: float, want: float, leeway: float, what: str) -> None:
 
 
 @pytest.mark.points(1, hint=1)
-def test_kind(submission, seed):
+def test_kind(submission: Submission, seed: int) -> None:
     """The peak of one tensor is its size in bytes, a whole number"""
     known = 3 * MIB + seed % MIB // 64 * 64
     given = submission.given(ONE_PIECE.replace("SIZE", str(known)), NAME)
@@ -243,7 +243,7 @@ def test_kind(submission, seed):
         (5, {"d_model": 24, "num_heads": 3, "device": "cpu"}, [1, 3, 5, 8]),
     ],
 )
-def test_inputs(submission, T, options, shape):
+def test_inputs(submission: Submission, T: int, options: dict[str, Any], shape: list[int]) -> None:
     """attention is called with q, k and v of shape [1, H, T, d_k]"""
     given = submission.given(KEEPS_SHAPES, "Called")
     submission.peak_bytes(given, T, **options)
@@ -254,25 +254,25 @@ def test_inputs(submission, T, options, shape):
 
 
 @pytest.mark.points(3, hint=2)
-def test_held(submission, seed):
+def test_held(submission: Submission, seed: int) -> None:
     """All memory that is in use at the same time counts"""
     expect_peaks(submission, HELD, seed)
 
 
 @pytest.mark.points(2, hint=3)
-def test_freed(submission, seed):
+def test_freed(submission: Submission, seed: int) -> None:
     """Freed memory does not count, and the peak may come before the end"""
     expect_peaks(submission, FREED, seed)
 
 
 @pytest.mark.points(1, hint=2)
-def test_views(submission, seed):
+def test_views(submission: Submission, seed: int) -> None:
     """A view takes no memory, but keeps its tensor's memory in use"""
     expect_peaks(submission, VIEWS, seed)
 
 
 @pytest.mark.points(1, hint=3)
-def test_apart(submission, seed):
+def test_apart(submission: Submission, seed: int) -> None:
     """Each measurement starts from zero"""
     draw = Random(seed)
     probes = [kind(draw) for kind in (pieces_at_once, some_overlap, nothing)]
@@ -299,7 +299,7 @@ def measured_growth(
 
 
 @pytest.mark.points(1, hint=3)
-def test_plain(submission, seed):
+def test_plain(submission: Submission, seed: int) -> None:
     """For plain attention the memory grows with the square of T"""
     growth, sizes = measured_growth(submission, PLAIN, seed, 128, 512, 1024)
     # 2.00 by the profiler, 1.95 by a mode with the output, 1.87 with inputs and output.
@@ -312,7 +312,7 @@ def test_plain(submission, seed):
 
 
 @pytest.mark.points(1)
-def test_fused(submission, seed):
+def test_fused(submission: Submission, seed: int) -> None:
     """For PyTorch's fused attention the memory grows with T"""
     growth, sizes = measured_growth(submission, FUSED, seed, 128, 512, 1024, 4096)
     # 1.00 by a mode, a little more by the profiler, which sees the kernel's own blocks too.
@@ -325,7 +325,7 @@ def test_fused(submission, seed):
 
 
 @pytest.mark.points(1, stand_in="held")
-def test_gpu(submission, seed, device):
+def test_gpu(submission: Submission, seed: int, device: torch.device) -> None:
     """On a GPU it measures the GPU's memory"""
     expect_peaks(submission, (*HELD, *FREED), seed, device=str(gpu_or_skip(device)))
 
@@ -336,7 +336,7 @@ def test_gpu(submission, seed, device):
 @pytest.mark.points(2, hint=6)
 @pytest.mark.parametrize("p", [2.0, 1.0, 0.0, 1.5, 3.0])
 @pytest.mark.parametrize("lengths", [[128, 256], [100, 150, 400, 1000], [4096, 1024, 2048]])
-def test_exponent(submission, lengths, p):
+def test_exponent(submission: Submission, lengths: list[int], p: float) -> None:
     """Sizes c · T^p have the exponent p, whatever c is"""
     for c in (1.0, 12345.0, 1e-9):  # bytes, or gigabytes
         sizes = [c * length**p for length in lengths]
@@ -355,7 +355,7 @@ def test_exponent(submission, lengths, p):
         ([64, 2048, 4096], [1 << 20, 1 << 34, 1 << 40]),
     ],
 )
-def test_fit(submission, seed, lengths, sizes):
+def test_fit(submission: Submission, seed: int, lengths: list[int], sizes: list[int]) -> None:
     """The slope is that of the line that fits all measurements best"""
     factor = Random(seed).uniform(1, 1.5)
     sizes = [round(size * factor**place) for place, size in enumerate(sizes, start=1)]

@@ -168,7 +168,16 @@ def expect_gradients(actual: Tensor, expected: Tensor, inputs: State, **axes: An
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4)])
 @torch.no_grad()
-def test_shapes(submission, rand, device, B, Tq, Tk, D, H):
+def test_shapes(
+    submission: Submission,
+    rand: Rand,
+    device: torch.device,
+    B: int,
+    Tq: int,
+    Tk: int,
+    D: int,
+    H: int,
+) -> None:
     """Returns the output [B, Tq, D] and each head's weights [B, H, Tq, Tk]"""
     mha = module(submission, draw_state(rand, shapes(D)), H)
     output, weights = mha(*tokens(rand, B, Tq, Tk, D))
@@ -184,7 +193,7 @@ def test_shapes(submission, rand, device, B, Tq, Tk, D, H):
     ("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4), (5, 4, 12, 2), (1, 130, 8, 2)]
 )
 @torch.no_grad()
-def test_self_attention(submission, rand, B, T, D, H):
+def test_self_attention(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """Self-attention gives the output of the formula"""
     state = draw_state(rand, shapes(D))
     x = rand(B=B, T=T, D=D)
@@ -203,7 +212,9 @@ def test_self_attention(submission, rand, B, T, D, H):
     ],
 )
 @torch.no_grad()
-def test_weights(submission, rand, B, Tq, Tk, D, H, spread):
+def test_weights(
+    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int, spread: float
+) -> None:
     """The weights are each head's softmax, and every row sums to 1"""
     state = draw_state(rand, shapes(D))
     for name in ("w_q.weight", "w_q.bias"):
@@ -227,7 +238,9 @@ def test_weights(submission, rand, B, Tq, Tk, D, H, spread):
     ("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 8, 6, 20, 4), (2, 1, 6, 12, 4)]
 )
 @torch.no_grad()
-def test_cross_attention(submission, rand, B, Tq, Tk, D, H):
+def test_cross_attention(
+    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
     """Cross-attention takes keys and values from other tokens"""
     state = draw_state(rand, shapes(D))
     query, key, value = tokens(rand, B, Tq, Tk, D)
@@ -247,7 +260,9 @@ def test_cross_attention(submission, rand, B, Tq, Tk, D, H):
     ids=["one sequence", "one token", "one key", "one head", "a head per feature"],
 )
 @torch.no_grad()
-def test_edges(submission, rand, B, Tq, Tk, D, H):
+def test_edges(
+    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
     """It works for a single sequence, token, key or head, and d_k = 1"""
     state = draw_state(rand, shapes(D))
     inputs = tokens(rand, B, Tq, Tk, D)
@@ -257,7 +272,7 @@ def test_edges(submission, rand, B, Tq, Tk, D, H):
 
 @pytest.mark.points(1, hint=5)
 @torch.no_grad()
-def test_head_order(submission, rand, seed):
+def test_head_order(submission: Submission, rand: Rand, seed: int) -> None:
     """The heads in another order give the same output"""
     B, T, D, H = 2, 6, 20, 4
     d_k = D // H
@@ -282,7 +297,7 @@ def test_head_order(submission, rand, seed):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_strided(submission, rand):
+def test_strided(submission: Submission, rand: Rand) -> None:
     """Strided views of the inputs give the same results as their copies"""
     B, Tq, Tk, D, H = 2, 6, 7, 15, 3  # with d_k = 4, scores times 2 would be unscaled ones
     state = draw_state(rand, shapes(D))
@@ -299,7 +314,9 @@ def test_strided(submission, rand):
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize(("B", "T", "D", "H"), [(2, 5, 12, 3), (3, 6, 20, 4)])
 @torch.no_grad()
-def test_causal(submission, rand, device, B, T, D, H):
+def test_causal(
+    submission: Submission, rand: Rand, device: torch.device, B: int, T: int, D: int, H: int
+) -> None:
     """With a causal mask no token sees a later one"""
     state = draw_state(rand, shapes(D))
     mha = module(submission, state, H)
@@ -331,7 +348,9 @@ def test_causal(submission, rand, device, B, T, D, H):
     ids=["", "one query", "as many heads and queries as sequences", "large scores", "scores of 0"],
 )
 @torch.no_grad()
-def test_mask_shapes(submission, rand, seed, B, Tq, spread):
+def test_mask_shapes(
+    submission: Submission, rand: Rand, seed: int, B: int, Tq: int, spread: float
+) -> None:
     """Masks of every shape that broadcasts to [B, H, Tq, Tk] work"""
     sizes = {"B": B, "H": 3, "Tq": Tq, "Tk": 7}
     D, H = 12, sizes["H"]
@@ -356,7 +375,7 @@ def test_mask_shapes(submission, rand, seed, B, Tq, spread):
 
 @pytest.mark.points(1, hint=5)
 @torch.no_grad()
-def test_mask_dtypes(submission, rand, seed, device):
+def test_mask_dtypes(submission: Submission, rand: Rand, seed: int, device: torch.device) -> None:
     """A mask may be bool or zeros and ones of any dtype"""
     B, T, D, H = 3, 5, 12, 2
     state = draw_state(rand, shapes(D))
@@ -381,7 +400,7 @@ def blocked_rows(B: int, T: int, device: torch.device) -> Tensor:
 
 @pytest.mark.points(1, hint=5)
 @torch.no_grad()
-def test_blocked_rows(submission, rand, device):
+def test_blocked_rows(submission: Submission, rand: Rand, device: torch.device) -> None:
     """A query with no allowed key has zero weights, and its output is w_o.bias"""
     B, T, D, H = 2, 5, 12, 3
     state = draw_state(rand, shapes(D))
@@ -400,7 +419,7 @@ def test_blocked_rows(submission, rand, device):
 
 
 @pytest.mark.points(1)
-def test_blocked_gradients(submission, rand, device):
+def test_blocked_gradients(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Gradients are finite and right where all keys are blocked"""
     B, T, D, H = 2, 5, 12, 3
     state = draw_state(rand, shapes(D))
@@ -420,7 +439,9 @@ def test_blocked_gradients(submission, rand, device):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
-def test_input_gradients(submission, rand, B, Tq, Tk, D, H):
+def test_input_gradients(
+    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
     """Gradients flow back into query, key and value"""
     state = draw_state(rand, shapes(D))
     mha = module(submission, state, H)
@@ -437,7 +458,9 @@ def test_input_gradients(submission, rand, B, Tq, Tk, D, H):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("B", "Tq", "Tk", "D", "H"), [(2, 5, 7, 12, 3), (3, 7, 6, 20, 4)])
-def test_parameter_gradients(submission, rand, B, Tq, Tk, D, H):
+def test_parameter_gradients(
+    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
     """Gradients reach the weights and biases of all four layers"""
     state = draw_state(rand, shapes(D))
     mha = module(submission, state, H, dropout=0.0)
@@ -455,7 +478,7 @@ def test_parameter_gradients(submission, rand, B, Tq, Tk, D, H):
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(6, 2), (20, 5)])
-def test_layers(submission, d_model, num_heads):
+def test_layers(submission: Submission, d_model: int, num_heads: int) -> None:
     """It has the layers w_q, w_k, w_v and w_o, and no other parameters"""
     mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads)
     trained_parameters(mha, shapes(d_model))
@@ -466,7 +489,7 @@ def test_layers(submission, d_model, num_heads):
 
 @pytest.mark.points(1, hint=2)
 @torch.no_grad()
-def test_biases(submission, rand):
+def test_biases(submission: Submission, rand: Rand) -> None:
     """Biases start at 0, and bias=False leaves out all four"""
     B, T, D, H = 2, 5, 12, 3
     mha = submission.MultiHeadAttention(d_model=D, num_heads=H)
@@ -490,7 +513,7 @@ def test_biases(submission, rand):
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize(("d_model", "num_heads", "bias"), [(128, 8, False), (160, 4, True)])
-def test_xavier(submission, d_model, num_heads, bias):
+def test_xavier(submission: Submission, d_model: int, num_heads: int, bias: bool) -> None:
     """Weights start with Xavier values, standard deviation 1/sqrt(D)"""
     mha = submission.MultiHeadAttention(d_model=d_model, num_heads=num_heads, bias=bias)
     start = mha.state_dict()
@@ -500,7 +523,7 @@ def test_xavier(submission, d_model, num_heads, bias):
 
 
 @pytest.mark.points(1, hint=2)
-def test_fresh_weights(submission):
+def test_fresh_weights(submission: Submission) -> None:
     """Each layer of each module draws its own starting weights"""
     D, H = 12, 3
     drawn: dict[str, Tensor] = {}
@@ -514,7 +537,7 @@ def test_fresh_weights(submission):
 
 @pytest.mark.points(1, hint=1)
 @torch.no_grad()
-def test_arguments(submission, rand):
+def test_arguments(submission: Submission, rand: Rand) -> None:
     """Arguments work by name and by position, and dropout is 0 by default"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     state = draw_state(rand, shapes(D))
@@ -538,7 +561,7 @@ def test_arguments(submission, rand):
 
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission, d_model, num_heads):
+def test_heads_must_divide(submission: Submission, d_model: int, num_heads: int) -> None:
     """The constructor raises ValueError if num_heads does not divide d_model"""
     submission.MultiHeadAttention(d_model=d_model * num_heads, num_heads=num_heads)
     with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
@@ -565,7 +588,7 @@ def parity_case(
 
 @pytest.mark.points(2, hint=5)
 @torch.no_grad()
-def test_builtin(submission, rand):
+def test_builtin(submission: Submission, rand: Rand) -> None:
     """With the same weights it agrees with nn.MultiheadAttention"""
     D, H = 24, 4
     state = draw_state(rand, shapes(D))
@@ -577,7 +600,7 @@ def test_builtin(submission, rand):
 
 
 @pytest.mark.points(1)
-def test_builtin_gradients(submission, rand):
+def test_builtin_gradients(submission: Submission, rand: Rand) -> None:
     """Its gradients agree with those of nn.MultiheadAttention"""
     D, H = 24, 4
     state = draw_state(rand, shapes(D))
@@ -592,7 +615,7 @@ def test_builtin_gradients(submission, rand):
 
 
 @pytest.mark.points(1, stand_in="builtin")
-def test_builtin_gpu(submission, rand, device):
+def test_builtin_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """It agrees with nn.MultiheadAttention on a GPU too"""
     gpu = gpu_or_skip(device)
     D, H = 24, 4
@@ -618,7 +641,7 @@ def test_builtin_gpu(submission, rand, device):
 
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-def test_dropout(submission, rand, device, p):
+def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights and divides the others by 1 - dropout"""
     state, H, inputs = dropout_case(rand, device)
     evaluated = module(submission, state, H, dropout=p, bias=False)
@@ -632,7 +655,7 @@ def test_dropout(submission, rand, device, p):
 
 @pytest.mark.points(1, hint=6)
 @torch.no_grad()
-def test_modes(submission, rand):
+def test_modes(submission: Submission, rand: Rand) -> None:
     """Dropout acts in training mode only, with a new draw in each call"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     state = draw_state(rand, shapes(D))
@@ -660,7 +683,9 @@ def test_modes(submission, rand):
 
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-def test_dropout_with_a_mask(submission, rand, device, p):
+def test_dropout_with_a_mask(
+    submission: Submission, rand: Rand, device: torch.device, p: float
+) -> None:
     """A mask changes nothing about dropout: each call drops other weights"""
     state, H, inputs = dropout_case(rand, device)
     mask = padding([5, 3, 4], inputs[1].shape[1], device)
@@ -723,7 +748,7 @@ def expect_dropped_weights(
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_calls_do_not_interact(submission, rand, device):
+def test_calls_do_not_interact(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Nothing is kept from one call to the next"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -755,7 +780,9 @@ def test_calls_do_not_interact(submission, rand, device):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32], ids=str)
-def test_inputs_unchanged(submission, rand, seed, device, dtype):
+def test_inputs_unchanged(
+    submission: Submission, rand: Rand, seed: int, device: torch.device, dtype: torch.dtype
+) -> None:
     """Query, key, value and mask are not changed"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     mha = module(submission, draw_state(rand, shapes(D)), H)
@@ -777,7 +804,7 @@ def test_inputs_unchanged(submission, rand, seed, device, dtype):
 
 
 @pytest.mark.points(1, hint=1)
-def test_state_dict(submission, rand):
+def test_state_dict(submission: Submission, rand: Rand) -> None:
     """A saved state makes another module compute the same"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     inputs = tokens(rand, B, Tq, Tk, D)
@@ -802,7 +829,9 @@ def test_state_dict(submission, rand):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(submission, rand, device, dtype):
+def test_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """After .to(dtype) the module computes and answers in that dtype"""
     skip_unless_supported(dtype, device)
     B, T, D, H = 2, 5, 12, 3

@@ -194,7 +194,7 @@ def expect_nothing_left(submission: Submission, mha: Any, Tq: int, Tk: int, when
 @pytest.mark.points(1, hint=1)
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @torch.no_grad()
-def test_shapes(submission, rand, device):
+def test_shapes(submission: Submission, rand: Rand, device: torch.device) -> None:
     """By default it returns output [B, Tq, D] and weights [B, H, Tq, Tk]"""
     mha = module(submission, draw_state(rand, shapes()))
     output, weights = mha(*inputs(rand))
@@ -208,7 +208,7 @@ def test_shapes(submission, rand, device):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("bias", [True, False])
-def test_layers(submission, bias):
+def test_layers(submission: Submission, bias: bool) -> None:
     """It has the layers w_q, w_k, w_v and w_o, and no other parameters"""
     mha = submission.OptionalWeightsAttention(D, H, 0.0, bias)
     expect_parameters(dict(mha.named_parameters()), shapes(D, bias))
@@ -219,7 +219,7 @@ def test_layers(submission, bias):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission, d_model, num_heads):
+def test_heads_must_divide(submission: Submission, d_model: int, num_heads: int) -> None:
     """The constructor raises ValueError if num_heads does not divide d_model"""
     submission.OptionalWeightsAttention(d_model=d_model * num_heads, num_heads=num_heads)
     with expect_raises(ValueError, f"{d_model} features cannot be split into {num_heads} heads"):
@@ -227,7 +227,7 @@ def test_heads_must_divide(submission, d_model, num_heads):
 
 
 @pytest.mark.points(1)
-def test_start(submission):
+def test_start(submission: Submission) -> None:
     """Weights start with Xavier values, biases at 0"""
     D, H = 192, 6
     one, other = (submission.OptionalWeightsAttention(d_model=D, num_heads=H) for _ in range(2))
@@ -241,7 +241,7 @@ def test_start(submission):
 @pytest.mark.pays("zeros", "ones", because="only the absence of weights is checked")
 @pytest.mark.parametrize("kind", ["no mask", "mask"])
 @torch.no_grad()
-def test_none(submission, rand, device, kind):
+def test_none(submission: Submission, rand: Rand, device: torch.device, kind: str) -> None:
     """With need_weights=False it returns None instead of the weights"""
     mha = module(submission, draw_state(rand, shapes()))
     mask = None if kind == "no mask" else partly_blocked(rand, device)
@@ -261,7 +261,7 @@ def test_none(submission, rand, device, kind):
     ],
 )
 @torch.no_grad()
-def test_same_output(submission, rand, device, kind):
+def test_same_output(submission: Submission, rand: Rand, device: torch.device, kind: str) -> None:
     """The output is right with and without the weights"""
     state = draw_state(rand, shapes(bias=kind != "without biases"))
     factor = {"large scores": 30, "scores of 0": 0}.get(kind, 1)
@@ -312,7 +312,7 @@ def test_same_output(submission, rand, device, kind):
     ("B", "Tq", "Tk", "H"), [(1, 1, 1, 3), (3, 1, 6, 1), (1, 6, 4, 12)], ids=str
 )
 @torch.no_grad()
-def test_edges(submission, rand, B, Tq, Tk, H):
+def test_edges(submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, H: int) -> None:
     """It works for a single token or head, and for heads of one feature"""
     state = draw_state(rand, shapes())
     mha = module(submission, state, H)
@@ -328,7 +328,7 @@ def test_edges(submission, rand, B, Tq, Tk, H):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("need", [True, False])
-def test_gradients(submission, rand, device, need):
+def test_gradients(submission: Submission, rand: Rand, device: torch.device, need: bool) -> None:
     """The gradients are the same with and without the weights"""
     state = draw_state(rand, shapes())
     mha = module(submission, state)
@@ -352,7 +352,7 @@ def test_gradients(submission, rand, device, need):
 
 
 @pytest.mark.points(1, hint=4)
-def test_weight_gradients(submission, rand, device):
+def test_weight_gradients(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Gradients flow back through the returned weights"""
     state = draw_state(rand, shapes())
     mha = module(submission, state)
@@ -368,7 +368,7 @@ def test_weight_gradients(submission, rand, device):
 
 @pytest.mark.points(2)
 @pytest.mark.parametrize("need", [True, False])
-def test_dropout(submission, rand, device, need):
+def test_dropout(submission: Submission, rand: Rand, device: torch.device, need: bool) -> None:
     """Dropout drops single weights in training, with and without the weights"""
     # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight
     # can be read off the output twice, whether or not the weights are returned.
@@ -415,7 +415,9 @@ def test_dropout(submission, rand, device, need):
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("training", [False, True])
 @torch.no_grad()
-def test_nothing_left(submission, rand, device, training):
+def test_nothing_left(
+    submission: Submission, rand: Rand, device: torch.device, training: bool
+) -> None:
     """After need_weights=False the module keeps nothing of size [Tq, Tk]"""
     mha = module(submission, draw_state(rand, shapes()), dropout=0.2)
     mha.train(training)
@@ -440,7 +442,7 @@ def test_nothing_left(submission, rand, device, training):
 
 @pytest.mark.points(1, hint=3)
 @torch.no_grad()
-def test_nothing_old_left(submission, rand):
+def test_nothing_old_left(submission: Submission, rand: Rand) -> None:
     """It does not keep the weights of an earlier call either"""
     state = draw_state(rand, shapes())
     mha = module(submission, state)
@@ -471,7 +473,9 @@ def test_nothing_old_left(submission, rand):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(submission, rand, device, dtype):
+def test_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """After .to(dtype) the results have that dtype, with and without weights"""
     skip_unless_supported(dtype, device)
     state = {name: tensor.to(dtype) for name, tensor in draw_state(rand, shapes()).items()}

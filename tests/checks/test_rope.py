@@ -178,7 +178,7 @@ def expect_both(
 @pytest.mark.points(1, hint=1)
 @pytest.mark.pays("zeros", "ones", because="only the shape, dtype and device are checked")
 @pytest.mark.parametrize(("T", "d_k"), [(1, 2), (3, 4), (5, 8)])
-def test_angles_kind(submission, T, d_k):
+def test_angles_kind(submission: Submission, T: int, d_k: int) -> None:
     """rope_angles gives [T, d_k/2] angles in float32 or float64, on the CPU"""
     angles = submission.rope_angles(seq_len=T, d_k=d_k)
     expect_shape(angles, T=T, pairs=d_k // 2)
@@ -196,7 +196,7 @@ def test_angles_kind(submission, T, d_k):
     ("T", "d_k", "base"),
     [(2, 4, 100.0), (3, 2, 10000.0), (5, 8, 10000.0), (7, 12, 500.0), (3, 64, 500000.0)],
 )
-def test_angles(submission, T, d_k, base):
+def test_angles(submission: Submission, T: int, d_k: int, base: float) -> None:
     """The angles are those of the formula"""
     expect_angles(submission.rope_angles(T, d_k, base=base), exact_angles(T, d_k, base))
     if base == 10000.0:
@@ -205,7 +205,7 @@ def test_angles(submission, T, d_k, base):
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize(("T", "d_k", "offset"), [(3, 4, 0), (3, 4, 1), (2, 6, 7), (4, 10, 990)])
-def test_offset(submission, T, d_k, offset):
+def test_offset(submission: Submission, T: int, d_k: int, offset: int) -> None:
     """offset is the position of the first token"""
     expected = exact_angles(T, d_k, 10000.0, offset)
     expect_angles(submission.rope_angles(T, d_k, offset=offset), expected)
@@ -214,7 +214,7 @@ def test_offset(submission, T, d_k, offset):
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("d_k", [3, 1, 7])
-def test_odd(submission, d_k):
+def test_odd(submission: Submission, d_k: int) -> None:
     """rope_angles raises ValueError for an odd d_k"""
     with expect_raises(ValueError, f"{d_k} features cannot be split into pairs"):
         submission.rope_angles(4, d_k)
@@ -230,7 +230,7 @@ def test_odd(submission, d_k):
     ("B", "H", "T", "d_k"), [(1, 1, 2, 2), (2, 3, 4, 6), (3, 2, 5, 8), (2, 5, 1, 4)]
 )
 @torch.no_grad()
-def test_turn(submission, rand, B, H, T, d_k):
+def test_turn(submission: Submission, rand: Rand, B: int, H: int, T: int, d_k: int) -> None:
     """Features 2i and 2i+1 are turned together and keep their places"""
     x = rand(B=B, H=H, T=T, d_k=d_k)
     for angles in (rand(T=T, pair=d_k // 2, scale=2.0).cpu(), exact_angles(T, d_k, offset=3)):
@@ -241,7 +241,7 @@ def test_turn(submission, rand, B, H, T, d_k):
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize("layout", ["heads split off", "every second token"])
 @torch.no_grad()
-def test_turn_strided(submission, rand, layout):
+def test_turn_strided(submission: Submission, rand: Rand, layout: str) -> None:
     """A strided view gives the same result as its copy"""
     B, H, T, d_k = 2, 3, 5, 8
     if layout == "heads split off":
@@ -257,7 +257,7 @@ def test_turn_strided(submission, rand, layout):
 
 @pytest.mark.points(1, hint=4)
 @torch.no_grad()
-def test_lengths(submission, rand):
+def test_lengths(submission: Submission, rand: Rand) -> None:
     """Every pair keeps its length, and an angle of 0 changes nothing"""
     B, H, T, d_k = 2, 3, 5, 8
     x = rand(B=B, H=H, T=T, d_k=d_k, scale=3.0)
@@ -273,7 +273,7 @@ def test_lengths(submission, rand):
 @pytest.mark.points(1, hint=6)
 @pytest.mark.parametrize("shift", [1, 17, 400])
 @torch.no_grad()
-def test_relative(submission, rand, shift):
+def test_relative(submission: Submission, rand: Rand, shift: int) -> None:
     """Scores depend on the distance of two tokens, not on their positions"""
     B, H, T, d_k = 2, 3, 5, 8
     q, k = rand(B=B, H=H, T=T, d_k=d_k), rand(B=B, H=H, T=T, d_k=d_k)
@@ -297,7 +297,9 @@ def test_relative(submission, rand, shift):
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
 )
 @torch.no_grad()
-def test_turn_dtypes(submission, rand, device, dtype):
+def test_turn_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """The result has x's dtype and device, whatever the dtype of the angles"""
     skip_unless_supported(dtype, device)
     B, H, T, d_k = 2, 3, 4, 6
@@ -313,7 +315,7 @@ def test_turn_dtypes(submission, rand, device, dtype):
 
 
 @pytest.mark.points(1, hint=4)
-def test_turn_gradients(submission, rand):
+def test_turn_gradients(submission: Submission, rand: Rand) -> None:
     """The gradient of every feature is right"""
     B, H, T, d_k = 2, 3, 4, 6
     x = rand(B=B, H=H, T=T, d_k=d_k, grad=True)
@@ -337,7 +339,9 @@ def test_turn_gradients(submission, rand):
     ],
 )
 @torch.no_grad()
-def test_values(submission, rand, B, Tq, Tk, D, H, base):
+def test_values(
+    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int, base: float
+) -> None:
     """Queries and keys are turned by their positions, starting at 0"""
     state = draw_state(rand, shapes(D))
     query, key, value = tokens(rand, B, Tq, Tk, D)
@@ -350,7 +354,7 @@ def test_values(submission, rand, B, Tq, Tk, D, H, base):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_long(submission, rand):
+def test_long(submission: Submission, rand: Rand) -> None:
     """It works for any number of tokens, in any order of calls"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -368,7 +372,9 @@ def test_long(submission, rand):
     ("B", "Tq", "spread"), [(2, 5, 1.0), (2, 1, 1.0), (5, 5, 1.0), (2, 5, 30.0), (2, 5, 0.0)]
 )
 @torch.no_grad()
-def test_masks(submission, rand, seed, axes, B, Tq, spread):
+def test_masks(
+    submission: Submission, rand: Rand, seed: int, axes: str, B: int, Tq: int, spread: float
+) -> None:
     """Masks of every shape and dtype work"""
     itself = Tq == B  # self-attention
     Tk, D, H = 5 if itself else 7, 12, 3
@@ -397,7 +403,7 @@ def test_masks(submission, rand, seed, axes, B, Tq, spread):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("blocked", [False, True], ids=["all rows free", "some rows blocked"])
-def test_gradients(submission, rand, seed, blocked):
+def test_gradients(submission: Submission, rand: Rand, seed: int, blocked: bool) -> None:
     """Gradients are right, and finite where a query may see no key"""
     B, Tq, Tk, D, H = 3, 4, 6, 12, 3
     state = draw_state(rand, shapes(D))
@@ -431,7 +437,7 @@ def test_gradients(submission, rand, seed, blocked):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("bias", [True, False])
-def test_layers(submission, bias):
+def test_layers(submission: Submission, bias: bool) -> None:
     """It has four layers with Xavier weights and zero biases, and no others"""
     D, H = 96, 4
     mha = submission.RotaryMultiHeadAttention(d_model=D, num_heads=H, bias=bias)
@@ -445,7 +451,7 @@ def test_layers(submission, bias):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("d_model", "num_heads"), [(12, 4), (6, 6), (10, 4)])
-def test_sizes(submission, d_model, num_heads):
+def test_sizes(submission: Submission, d_model: int, num_heads: int) -> None:
     """The constructor raises ValueError for an odd d_k or indivisible sizes"""
     if d_model % num_heads != 0:
         because = f"{d_model} features cannot be split into {num_heads} heads"
@@ -458,7 +464,7 @@ def test_sizes(submission, d_model, num_heads):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_calls(submission, rand, seed):
+def test_calls(submission: Submission, rand: Rand, seed: int) -> None:
     """Calls by name and by position agree, and do not affect each other"""
     B, Tq, Tk, D, H = 2, 5, 7, 12, 3
     state = draw_state(rand, shapes(D, bias=False))
@@ -485,7 +491,9 @@ def test_calls(submission, rand, seed):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(submission, rand, device, dtype):
+def test_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """After .to(dtype) the module computes and answers in that dtype"""
     skip_unless_supported(dtype, device)
     B, Tq, Tk, D, H = 2, 5, 4, 12, 3
@@ -511,7 +519,7 @@ def test_dtypes(submission, rand, device, dtype):
 
 
 @pytest.mark.points(1)
-def test_dropout(submission, rand, device):
+def test_dropout(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # With w_v and w_o the identity and a value that is 1 in two features of each head, a weight can
     # be read off the output twice, whatever is returned as weights.
@@ -550,7 +558,7 @@ def test_dropout(submission, rand, device):
 
 @pytest.mark.points(1, stand_in="values")
 @torch.no_grad()
-def test_gpu(submission, rand, device):
+def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """It works on a GPU, with angles made on the CPU"""
     gpu = gpu_or_skip(device)
     B, Tq, Tk, D, H = 2, 5, 7, 24, 3

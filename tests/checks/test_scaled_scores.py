@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
     Submission,
     expect_close,
     expect_device,
@@ -51,7 +52,9 @@ def ladder(x: Tensor) -> Tensor:
 @pytest.mark.points(1, hint=3)
 @pytest.mark.pays("zeros", "ones", because="only the shape is checked")
 @pytest.mark.parametrize("B, H, Tq, Tk, d_k", SIZES)
-def test_shape(submission, rand, B, H, Tq, Tk, d_k):
+def test_shape(
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int
+) -> None:
     """The result has the shape [B, H, Tq, Tk], a score for each query and key"""
     q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
     expect_shape(submission.scaled_scores(q, k), B=B, H=H, Tq=Tq, Tk=Tk)
@@ -62,7 +65,9 @@ def test_shape(submission, rand, B, H, Tq, Tk, d_k):
     "B, H, Tq, Tk, d_k",
     [(1, 1, 2, 3, 2), *SIZES, pytest.param(4, 3, 5, 6, 10, marks=pytest.mark.random)],
 )
-def test_values(submission, rand, B, H, Tq, Tk, d_k):
+def test_values(
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int
+) -> None:
     """Row i, column j holds the scaled dot product of query i and key j"""
     q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
     expect_scores(submission, q, k)
@@ -75,7 +80,7 @@ def test_values(submission, rand, B, H, Tq, Tk, d_k):
 
 @pytest.mark.points(2, hint=2)
 @pytest.mark.parametrize("d_k", [1, 4, 9, 32, 100])
-def test_scale(submission, device, d_k):
+def test_scale(submission: Submission, device: torch.device, d_k: int) -> None:
     """The scale is right for any size of head"""
     q, k = torch.ones(2, 3, 5, d_k, device=device), torch.ones(2, 3, 2, d_k, device=device)
     expected = torch.full((2, 3, 5, 2), d_k / math.sqrt(d_k))
@@ -84,7 +89,7 @@ def test_scale(submission, device, d_k):
 
 
 @pytest.mark.points(1, hint=4)
-def test_batches_and_heads_apart(submission, rand):
+def test_batches_and_heads_apart(submission: Submission, rand: Rand) -> None:
     """Each score depends on its own batch and head only"""
     q, k = rand(B=3, H=2, Tq=4, d_k=5), rand(B=3, H=2, Tk=6, d_k=5)
     before = submission.scaled_scores(q.clone(), k.clone())
@@ -107,7 +112,9 @@ def test_batches_and_heads_apart(submission, rand):
     "B, H, Tq, Tk, d_k",
     [(1, 1, 1, 1, 1), (1, 3, 2, 4, 5), (2, 1, 3, 5, 4), (2, 3, 1, 6, 4), (3, 2, 5, 1, 4)],
 )
-def test_edges(submission, rand, B, H, Tq, Tk, d_k):
+def test_edges(
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int
+) -> None:
     """It works for a single sequence, head, query or key"""
     q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)
     expect_scores(submission, q, k)
@@ -117,7 +124,9 @@ def test_edges(submission, rand, B, H, Tq, Tk, d_k):
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
 )
-def test_dtype_and_device(submission, rand, device, dtype):
+def test_dtype_and_device(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """The result has the dtype and the device of q and k"""
     skip_unless_supported(dtype, device)
     q = rand(B=2, H=3, Tq=4, d_k=5, dtype=dtype, scale=0.5)
@@ -133,7 +142,7 @@ def test_dtype_and_device(submission, rand, device, dtype):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layout(submission, rand, layout):
+def test_layout(submission: Submission, rand: Rand, layout: str) -> None:
     """q and k may be strided views"""
     if layout == "heads split off":
         q = rand(B=2, Tq=4, H=3, d_k=5).transpose(1, 2)
@@ -152,7 +161,9 @@ def test_layout(submission, rand, layout):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("B, H, Tq, Tk, d_k", [(2, 3, 4, 5, 7), (3, 2, 6, 4, 5)])
-def test_gradients(submission, rand, B, H, Tq, Tk, d_k):
+def test_gradients(
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, d_k: int
+) -> None:
     """Gradients reach both q and k"""
     q = rand(B=B, H=H, Tq=Tq, d_k=d_k, grad=True)
     k = rand(B=B, H=H, Tk=Tk, d_k=d_k, grad=True)
@@ -160,7 +171,7 @@ def test_gradients(submission, rand, B, H, Tq, Tk, d_k):
 
 
 @pytest.mark.points(1)
-def test_self_attention(submission, rand):
+def test_self_attention(submission: Submission, rand: Rand) -> None:
     """The same tensor as q and k gets the gradients of both"""
     x = rand(B=2, H=3, T=4, d_k=5, grad=True)
     actual, expected = submission.scaled_scores(x, x), reference(x, x)
@@ -169,7 +180,7 @@ def test_self_attention(submission, rand):
 
 
 @pytest.mark.points(1)
-def test_calls(submission, rand, device):
+def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Calls by name and with other sizes work, and q and k are not changed"""
     for B, H, Tq, Tk, d_k in ((2, 3, 4, 5, 6), (3, 2, 5, 2, 9), (2, 3, 4, 5, 6)):
         q, k = rand(B=B, H=H, Tq=Tq, d_k=d_k), rand(B=B, H=H, Tk=Tk, d_k=d_k)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
     Submission,
     expect_close,
     expect_device,
@@ -72,7 +73,9 @@ def mixed(scores: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     "B, H, Tq, Tk", [(1, 1, 2, 3), *SIZES, pytest.param(3, 4, 5, 6, marks=pytest.mark.random)]
 )
-def test_values(submission, rand, B, H, Tq, Tk, scale):
+def test_values(
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, scale: float
+) -> None:
     """The weights are those of the formula"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, scale=scale)
     expect_weights(submission, scores)
@@ -81,7 +84,9 @@ def test_values(submission, rand, B, H, Tq, Tk, scale):
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("B, H, Tq, Tk", SIZES)
-def test_sums(submission, rand, B, H, Tq, Tk, dtype):
+def test_sums(
+    submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int, dtype: torch.dtype
+) -> None:
     """The weights of each query sum to 1 over its keys"""
     weights = submission.attention_weights(rand(B=B, H=H, Tq=Tq, Tk=Tk, dtype=dtype))
     expect_shape(weights, B=B, H=H, Tq=Tq, Tk=Tk)
@@ -94,7 +99,7 @@ def test_sums(submission, rand, B, H, Tq, Tk, dtype):
 @pytest.mark.parametrize(
     "B, H, Tq, Tk", [(1, 1, 1, 1), (1, 3, 2, 4), (2, 1, 3, 5), (2, 3, 1, 4), (3, 2, 4, 1)]
 )
-def test_edges(submission, rand, B, H, Tq, Tk):
+def test_edges(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
     """It works for a single sequence, head, query or key"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk)
     expect_weights(submission, scores)
@@ -110,7 +115,7 @@ def test_edges(submission, rand, B, H, Tq, Tk):
     ],
     ids=str,
 )
-def test_large(submission, rand, offset, dtype):
+def test_large(submission: Submission, rand: Rand, offset: float, dtype: torch.dtype) -> None:
     """Large scores, positive or negative, give the right weights and no NaN"""
     # Whole steps near the offset are exact in the dtype, so every right answer sees the same
     # differences. An answer may still take the logarithm of the sum in float32, which rounds it to
@@ -124,7 +129,7 @@ def test_large(submission, rand, offset, dtype):
 
 @pytest.mark.points(1, hint=2)
 @pytest.mark.parametrize("spread", ["one row", "many rows"])
-def test_far_apart(submission, rand, device, spread):
+def test_far_apart(submission: Submission, rand: Rand, device: torch.device, spread: str) -> None:
     """Scores of very different sizes give no NaN"""
     scores = (rand(B=2, H=3, Tq=4, Tk=5) * 4).round() / 4
     if spread == "one row":
@@ -143,7 +148,9 @@ def test_far_apart(submission, rand, device, spread):
     [*((low, torch.float32) for low in (-1e4, -1e9, -1e20)), (-1e4, torch.float16)],
     ids=str,
 )
-def test_low_is_not_blocked(submission, rand, low, dtype):
+def test_low_is_not_blocked(
+    submission: Submission, rand: Rand, low: float, dtype: torch.dtype
+) -> None:
     """A very low score is not treated as blocked"""
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
     scores[0, 1, 2] = scores[0, 0, 3] = low
@@ -167,7 +174,7 @@ def test_low_is_not_blocked(submission, rand, low, dtype):
 
 @pytest.mark.points(1, hint=3)
 @pytest.mark.parametrize("B, H, Tq, Tk", [(2, 3, 4, 5), (3, 2, 3, 4)])
-def test_blocked_keys(submission, rand, B, H, Tq, Tk):
+def test_blocked_keys(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
     """A key with the score -inf gets weight 0, and the others share the rest"""
     scores = partly_blocked(rand(B=B, H=H, Tq=Tq, Tk=Tk))
     expected, blocked = reference(scores), scores == BLOCKED
@@ -189,7 +196,9 @@ def test_blocked_keys(submission, rand, B, H, Tq, Tk):
         ("mixed batch", torch.bfloat16),
     ],
 )
-def test_blocked_rows(submission, rand, device, case, dtype):
+def test_blocked_rows(
+    submission: Submission, rand: Rand, device: torch.device, case: str, dtype: torch.dtype
+) -> None:
     """A fully blocked query gets weight 0 for every key, never NaN"""
     skip_unless_supported(dtype, device)
     scores = rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype)
@@ -213,7 +222,7 @@ def test_blocked_rows(submission, rand, device, case, dtype):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("B, H, Tq, Tk", [(2, 3, 4, 5), (3, 2, 5, 4)])
-def test_gradients(submission, rand, B, H, Tq, Tk):
+def test_gradients(submission: Submission, rand: Rand, B: int, H: int, Tq: int, Tk: int) -> None:
     """The gradient of the scores is right where nothing is blocked"""
     scores = rand(B=B, H=H, Tq=Tq, Tk=Tk, grad=True)
     actual = submission.attention_weights(scores)
@@ -222,7 +231,7 @@ def test_gradients(submission, rand, B, H, Tq, Tk):
 
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("case", ["partly blocked", "mixed batch", "all rows"])
-def test_blocked_gradients(submission, rand, case):
+def test_blocked_gradients(submission: Submission, rand: Rand, case: str) -> None:
     """Blocked keys and fully blocked rows put no NaN into a gradient"""
     scores = rand(B=3, H=2, Tq=4, Tk=5, grad=True)
     if case == "partly blocked":
@@ -245,7 +254,9 @@ def test_blocked_gradients(submission, rand, case):
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str
 )
-def test_dtype_and_device(submission, rand, device, dtype):
+def test_dtype_and_device(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """The weights have the shape, the dtype and the device of the scores"""
     skip_unless_supported(dtype, device)
     scores = partly_blocked(rand(B=2, H=3, Tq=4, Tk=5, dtype=dtype))
@@ -260,7 +271,7 @@ def test_dtype_and_device(submission, rand, device, dtype):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("layout", ["keys first", "part of the keys", "one head repeated"])
-def test_calls(submission, rand, layout):
+def test_calls(submission: Submission, rand: Rand, layout: str) -> None:
     """scores may be a strided view, is not changed, and can be given by name"""
     if layout == "keys first":
         scores = rand(B=2, H=3, Tk=5, Tq=4).transpose(2, 3)

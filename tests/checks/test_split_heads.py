@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from grader.checking import (
+    Rand,
     Submission,
     expect_close,
     expect_device,
@@ -39,7 +40,7 @@ def expect_split(submission: Submission, x: Tensor, num_heads: int) -> None:
 @pytest.mark.points(1, hint=6)
 @pytest.mark.pays("zeros", "ones", because="only the shape is checked")
 @pytest.mark.parametrize("B, T, D, H", SIZES)
-def test_shape(submission, rand, B, T, D, H):
+def test_shape(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """The result has the shape [B, H, T, d_k]"""
     actual = submission.split_heads(rand(B=B, T=T, D=D), H)
     expect_shape(actual, B=B, H=H, T=T, d_k=D // H)
@@ -47,7 +48,7 @@ def test_shape(submission, rand, B, T, D, H):
 
 @pytest.mark.points(1, hint=1)
 @pytest.mark.parametrize("H", [2, 3])
-def test_counted(submission, device, H):
+def test_counted(submission: Submission, device: torch.device, H: int) -> None:
     """The features 0, 1, 2, ... of a token are split into neighbouring pieces"""
     x = torch.arange(6.0, device=device).reshape(1, 1, 6)
     expect_split(submission, x, H)
@@ -57,7 +58,7 @@ def test_counted(submission, device, H):
 @pytest.mark.parametrize(
     "B, T, D, H", [*SIZES, pytest.param(3, 5, 12, 4, marks=pytest.mark.random)]
 )
-def test_values(submission, rand, B, T, D, H):
+def test_values(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """Head h holds the features h*d_k up to (h+1)*d_k of every token"""
     for scale in (1.0, 1e-6, 1e6):
         expect_split(submission, rand(B=B, T=T, D=D, scale=scale), H)
@@ -68,7 +69,7 @@ def test_values(submission, rand, B, T, D, H):
     "B, T, D, H",
     [(1, 1, 1, 1), (1, 1, 6, 3), (1, 3, 8, 2), (2, 1, 8, 4), (3, 2, 5, 1), (2, 3, 6, 6)],
 )
-def test_edges(submission, rand, B, T, D, H):
+def test_edges(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """It works for one sequence, token or head, and for heads of one feature"""
     expect_split(submission, rand(B=B, T=T, D=D), H)
 
@@ -77,7 +78,9 @@ def test_edges(submission, rand, B, T, D, H):
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64], ids=str
 )
-def test_dtype_and_device(submission, rand, device, dtype):
+def test_dtype_and_device(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """The result has the dtype and the device of x"""
     skip_unless_supported(dtype, device)
     x = rand(B=2, T=3, D=8, dtype=dtype, scale=100.0)
@@ -92,7 +95,7 @@ def test_dtype_and_device(submission, rand, device, dtype):
 
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layout(submission, rand, layout):
+def test_layout(submission: Submission, rand: Rand, layout: str) -> None:
     """A strided view gives the same result as its copy"""
     if layout == "tokens first":
         x = rand(T=5, B=3, D=8).transpose(0, 1)
@@ -107,7 +110,7 @@ def test_layout(submission, rand, layout):
 
 @pytest.mark.points(2, hint=5)
 @pytest.mark.parametrize("D, H", [(3, 2), (2, 4), (8, 3), (10, 4), (14, 5)])
-def test_indivisible(submission, rand, D, H):
+def test_indivisible(submission: Submission, rand: Rand, D: int, H: int) -> None:
     """It raises ValueError if the heads do not divide the features"""
     x = rand(B=2, T=6, D=D)
     with expect_raises(ValueError, f"D={D} features do not divide into num_heads={H}"):
@@ -118,14 +121,14 @@ def test_indivisible(submission, rand, D, H):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("B, T, D, H", [(2, 3, 8, 4), (3, 5, 12, 2), (2, 3, 5, 1), (2, 3, 4, 4)])
-def test_gradients(submission, rand, B, T, D, H):
+def test_gradients(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """Each output value sends its gradient to its own place in x"""
     x = rand(B=B, T=T, D=D, grad=True)
     expect_gradients_close(submission.split_heads(x, H), reference(x, H), {"x": x})
 
 
 @pytest.mark.points(1)
-def test_second_call(submission, rand):
+def test_second_call(submission: Submission, rand: Rand) -> None:
     """Each call uses its own sizes and num_heads"""
     x = rand(B=2, T=3, D=12)
     for num_heads in (2, 6, 3, 2):
@@ -135,7 +138,7 @@ def test_second_call(submission, rand):
 
 
 @pytest.mark.points(1)
-def test_unchanged_and_by_name(submission, rand, device):
+def test_unchanged_and_by_name(submission: Submission, rand: Rand, device: torch.device) -> None:
     """It can be called by parameter name, and x is not changed"""
     x = rand(B=2, T=3, D=8)
     expected = reference(x, 4)

@@ -157,7 +157,7 @@ def expect_output(actual: Tensor, expected: Tensor, when: str = "", **room: floa
 
 @pytest.mark.points(2, hint=1)
 @pytest.mark.parametrize(("B", "T", "D", "H"), FOLDS)
-def test_qkv(submission, rand, B, T, D, H):
+def test_qkv(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """transpose_qkv puts head h of sequence b at b * H + h"""
     x = rand(B=B, T=T, D=D)
     actual = submission.transpose_qkv(x, H)
@@ -167,7 +167,7 @@ def test_qkv(submission, rand, B, T, D, H):
 
 @pytest.mark.points(2, hint=2)
 @pytest.mark.parametrize(("B", "T", "D", "H"), FOLDS)
-def test_output(submission, rand, B, T, D, H):
+def test_output(submission: Submission, rand: Rand, B: int, T: int, D: int, H: int) -> None:
     """transpose_output lays the heads of each sequence side by side"""
     x = rand(BH=B * H, T=T, d_k=D // H)
     actual = submission.transpose_output(x, H)
@@ -179,7 +179,9 @@ def test_output(submission, rand, B, T, D, H):
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64], ids=str
 )
-def test_exact(submission, rand, device, dtype):
+def test_exact(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """Both keep dtype, device and numbers, and do not change the input"""
     skip_unless_supported(dtype, device)
     B, T, D, H = 2, 5, 12, 3
@@ -197,7 +199,7 @@ def test_exact(submission, rand, device, dtype):
 
 
 @pytest.mark.points(1)
-def test_fold_gradients(submission, rand):
+def test_fold_gradients(submission: Submission, rand: Rand) -> None:
     """Gradients flow back through both"""
     B, T, D, H = 2, 5, 12, 3
     x = rand(B=B, T=T, D=D, grad=True)
@@ -223,7 +225,9 @@ def test_fold_gradients(submission, rand):
     ],
 )
 @torch.no_grad()
-def test_no_lens(submission, rand, B, Tq, Tk, D, H):
+def test_no_lens(
+    submission: Submission, rand: Rand, B: int, Tq: int, Tk: int, D: int, H: int
+) -> None:
     """Without lengths every query looks at all keys"""
     sizes = SIZES if Tq != Tk else (SIZES[0],) * 3
     state = draw_state(rand, shapes(D, sizes=sizes))
@@ -247,7 +251,17 @@ def test_no_lens(submission, rand, B, Tq, Tk, D, H):
 )
 @pytest.mark.parametrize("spread", [1.0, 30.0])
 @torch.no_grad()
-def test_lens(submission, rand, device, lengths, Tq, Tk, D, H, spread):
+def test_lens(
+    submission: Submission,
+    rand: Rand,
+    device: torch.device,
+    lengths: list[int],
+    Tq: int,
+    Tk: int,
+    D: int,
+    H: int,
+    spread: float,
+) -> None:
     """With a length for each sequence, its queries look at that many keys"""
     state = draw_state(rand, shapes(D))
     state["w_q.weight"] = state["w_q.weight"] * spread
@@ -274,7 +288,15 @@ def test_lens(submission, rand, device, lengths, Tq, Tk, D, H, spread):
     ],
 )
 @torch.no_grad()
-def test_query_lens(submission, rand, device, lengths, Tk, D, H):
+def test_query_lens(
+    submission: Submission,
+    rand: Rand,
+    device: torch.device,
+    lengths: list[list[int]],
+    Tk: int,
+    D: int,
+    H: int,
+) -> None:
     """With a length for each query, it looks at that many keys"""
     state = draw_state(rand, shapes(D))
     inputs = tokens(rand, len(lengths), len(lengths[0]), Tk)
@@ -289,7 +311,9 @@ EMPTY: list[Any] = [[0, 4], [0, 0], [[0, 3, 1], [5, 0, 0]]]
 @pytest.mark.points(1, hint=4)
 @pytest.mark.parametrize("lengths", EMPTY, ids=str)
 @torch.no_grad()
-def test_empty(submission, rand, device, lengths):
+def test_empty(
+    submission: Submission, rand: Rand, device: torch.device, lengths: list[Any]
+) -> None:
     """A query without a valid key gets zeros from every head, never NaN"""
     D, H, Tq, Tk = 12, 3, 3, 5
     inputs = tokens(rand, 2, Tq, Tk)
@@ -304,7 +328,7 @@ def test_empty(submission, rand, device, lengths):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("lengths", [None, [3, 6], *EMPTY], ids=str)
-def test_gradients(submission, rand, device, lengths):
+def test_gradients(submission: Submission, rand: Rand, device: torch.device, lengths: Any) -> None:
     """Gradients reach all inputs and layers, and none is NaN"""
     D, H, Tq, Tk = 12, 3, 3, 6
     state = draw_state(rand, shapes(D, bias=True))
@@ -328,7 +352,7 @@ def test_gradients(submission, rand, device, lengths):
 
 @pytest.mark.points(1)
 @torch.no_grad()
-def test_calls(submission, rand, device):
+def test_calls(submission: Submission, rand: Rand, device: torch.device) -> None:
     """Arguments work by name, and lengths in any integer dtype"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D))
@@ -367,7 +391,9 @@ def test_calls(submission, rand, device):
 @pytest.mark.points(1, hint=5)
 @pytest.mark.parametrize("lengths", [[3, 5], [[1, 2, 5, 4, 3], [5, 5, 1, 2, 4]]], ids=str)
 @torch.no_grad()
-def test_self_attention(submission, rand, device, lengths):
+def test_self_attention(
+    submission: Submission, rand: Rand, device: torch.device, lengths: list[Any]
+) -> None:
     """Self-attention works, and its input is not changed"""
     D, H = 12, 3
     state = draw_state(rand, shapes(D, sizes=(7, 7, 7)))
@@ -384,7 +410,9 @@ def test_self_attention(submission, rand, device, lengths):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @torch.no_grad()
-def test_dtypes(submission, rand, device, dtype):
+def test_dtypes(
+    submission: Submission, rand: Rand, device: torch.device, dtype: torch.dtype
+) -> None:
     """After .to(dtype) the module computes and answers in that dtype"""
     skip_unless_supported(dtype, device)
     D, H, Tq, Tk = 12, 3, 4, 6
@@ -407,7 +435,7 @@ def test_dtypes(submission, rand, device, dtype):
 
 @pytest.mark.points(1, stand_in="lens")
 @torch.no_grad()
-def test_gpu(submission, rand, device):
+def test_gpu(submission: Submission, rand: Rand, device: torch.device) -> None:
     """On a GPU too queries look only at valid keys"""
     gpu = gpu_or_skip(device)
     D, H = 12, 3
@@ -428,7 +456,9 @@ def test_gpu(submission, rand, device):
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("D", "H", "sizes"), [(12, 3, (7, 9, 11)), (100, 5, (100, 100, 100))])
 @torch.no_grad()
-def test_lazy(submission, rand, D, H, bias, sizes):
+def test_lazy(
+    submission: Submission, rand: Rand, D: int, H: int, bias: bool, sizes: tuple[int, int, int]
+) -> None:
     """All four layers learn the size of their input from the first call"""
     options = (0.0, True) if bias else ()
     attention = submission.ValidLensAttention(D, H, *options)
@@ -461,7 +491,7 @@ def test_lazy(submission, rand, D, H, bias, sizes):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("num_hiddens", "num_heads"), [(10, 3), (4, 8)])
-def test_heads_must_divide(submission, num_hiddens, num_heads):
+def test_heads_must_divide(submission: Submission, num_hiddens: int, num_heads: int) -> None:
     """It raises ValueError if num_heads does not divide num_hiddens"""
     because = f"{num_hiddens} features cannot be split into {num_heads} heads"
     submission.ValidLensAttention(num_hiddens=num_hiddens * num_heads, num_heads=num_heads)
@@ -474,7 +504,7 @@ def test_heads_must_divide(submission, num_hiddens, num_heads):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("p", [0.5, 0.2])
-def test_dropout(submission, rand, device, p):
+def test_dropout(submission: Submission, rand: Rand, device: torch.device, p: float) -> None:
     """Dropout drops single weights in training and scales the others up"""
     # w_v writes which key a value belongs to into each head, twice, and w_o is the identity: so
     # every weight can be read off the output twice.

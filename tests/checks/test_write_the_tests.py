@@ -523,7 +523,7 @@ def expect_caught(
 
 @pytest.mark.points(1)
 @pytest.mark.pays("failing", because="it asks that tests run, whatever they say")
-def test_run(submission):
+def test_run(submission: Submission) -> None:
     """Some tests run, and they make modules with make_attention"""
     trials = submission.tried(FIXTURE, {**RIGHT, **FIRST, **WRONG}, NAME)
     for what in (*FIRST, *RIGHT):
@@ -532,7 +532,7 @@ def test_run(submission):
 
 
 @pytest.mark.points(1)
-def test_first(submission):
+def test_first(submission: Submission) -> None:
     """The tests pass on a right module"""
     trials = submission.tried(FIXTURE, FIRST, NAME)
     for what in FIRST:
@@ -541,7 +541,7 @@ def test_first(submission):
 
 @pytest.mark.points(1)
 @pytest.mark.parametrize("what", RIGHT, ids=range(len(RIGHT)))
-def test_right(submission, what):
+def test_right(submission: Submission, what: str) -> None:
     """The tests pass on every right module, however it is written"""
     trials = submission.tried(FIXTURE, {**FIRST, what: RIGHT[what]}, NAME)
     if any(trials[first].verdict == "nothing" for first in FIRST):
@@ -550,78 +550,78 @@ def test_right(submission, what):
 
 
 @pytest.mark.points(1)
-def test_shapes(submission):
+def test_shapes(submission: Submission) -> None:
     """The tests catch a module whose results have wrong shapes"""
     expect_caught(submission, SHAPES, FIRST)
 
 
 @pytest.mark.points(1)
-def test_scale(submission):
+def test_scale(submission: Submission) -> None:
     """The tests catch a module with a wrong scale"""
     expect_caught(submission, SCALE, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_shares(submission):
+def test_shares(submission: Submission) -> None:
     """The tests catch a module whose weights do not sum to 1 over the keys"""
     expect_caught(submission, SHARES, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(3)
-def test_mask(submission):
+def test_mask(submission: Submission) -> None:
     """The tests catch a module that ignores or misreads its mask"""
     expect_caught(submission, MASK, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_blocked(submission):
+def test_blocked(submission: Submission) -> None:
     """The tests catch a module that fails where a query may see nothing"""
     expect_caught(submission, BLOCKED, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_apart(submission):
+def test_apart(submission: Submission) -> None:
     """The tests catch a module that mixes up heads, tokens or sequences"""
     expect_caught(submission, APART, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(2)
-def test_unequal(submission):
+def test_unequal(submission: Submission) -> None:
     """The tests catch a module that treats its heads unequally"""
     expect_caught(submission, UNEQUAL, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(2)
-def test_roles(submission):
+def test_roles(submission: Submission) -> None:
     """The tests catch a module that uses a wrong layer or leaves one out"""
     expect_caught(submission, ROLES, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_layers(submission):
+def test_layers(submission: Submission) -> None:
     """The tests catch a module with wrong biases or starting weights"""
     expect_caught(submission, LAYERS, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_sizes(submission):
+def test_sizes(submission: Submission) -> None:
     """The tests catch a module that accepts sizes that do not divide"""
     expect_caught(submission, SIZES, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_dropout(submission):
+def test_dropout(submission: Submission) -> None:
     """The tests catch a module whose dropout is always on, or never"""
     expect_caught(submission, DROPOUT, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_average(submission):
+def test_average(submission: Submission) -> None:
     """The tests catch a module whose dropout changes the result on average"""
     expect_caught(submission, AVERAGE, {**FIRST, **RIGHT})
 
 
 @pytest.mark.points(1)
-def test_gradients(submission):
+def test_gradients(submission: Submission) -> None:
     """The tests catch a module with a gradient missing"""
     expect_caught(submission, GRADIENTS, {**FIRST, **RIGHT})

@@ -160,7 +160,9 @@ NOTED = [param for param in _marked(WRONG, are_wrong=True) if param.values[0].to
 
 
 @pytest.mark.parametrize("answer", list(_marked(RIGHT, are_wrong=False)), ids=_name)
-def test_a_right_answer_in_another_style_gets_full_marks(graded, answer):
+def test_a_right_answer_in_another_style_gets_full_marks(
+    graded: dict[Answer, Graded], answer: Answer
+) -> None:
     result = graded[answer].result
     failed = [f"{c.id}: {c.message}" for c in result.checks if c.score < c.max_score]
     assert not failed
@@ -168,22 +170,24 @@ def test_a_right_answer_in_another_style_gets_full_marks(graded, answer):
 
 
 @pytest.mark.parametrize("answer", list(_marked(WRONG, are_wrong=True)), ids=_name)
-def test_a_wrong_answer_loses_points(graded, answer):
+def test_a_wrong_answer_loses_points(graded: dict[Answer, Graded], answer: Answer) -> None:
     result = graded[answer].result
     assert result.status is Status.FAILED, answer.about
     assert result.score < result.max_score
 
 
 @pytest.mark.parametrize("answer", NOTED, ids=_name)
-def test_a_wrong_answer_is_told_what_was_noted(graded, answer):
+def test_a_wrong_answer_is_told_what_was_noted(
+    graded: dict[Answer, Graded], answer: Answer
+) -> None:
     assert graded[answer].told == answer.told, answer.about
 
 
-def test_each_answer_has_a_name_of_its_own():
+def test_each_answer_has_a_name_of_its_own() -> None:
     assert len({_name(answer) for answer in WRONG}) == len(WRONG)
 
 
-def test_most_wrong_answers_to_functions_are_noted_and_explained():
+def test_most_wrong_answers_to_functions_are_noted_and_explained() -> None:
     answers = [answer for answer in WRONG if not COURSE.stage(answer.slug).bonus]
     answers = [answer for answer in answers if not _has_class(COURSE.stage(answer.slug))]
     known = [answer for answer in answers if answer.told is not None]
@@ -195,7 +199,9 @@ def test_most_wrong_answers_to_functions_are_noted_and_explained():
 @pytest.mark.parametrize(
     "stage", [stage for stage in COURSE.stages if wrong_of(stage)], ids=lambda stage: stage.slug
 )
-def test_a_wrong_answer_gets_the_same_points_with_another_seed(graded, interpreter, stage):
+def test_a_wrong_answer_gets_the_same_points_with_another_seed(
+    graded: dict[Answer, Graded], interpreter: Interpreter, stage: Stage
+) -> None:
     """Only random cases can end otherwise with another seed, so only they run again.
 
     Of the answers every sixth will do: what makes a check depend on the seed shows in many.
@@ -247,7 +253,7 @@ def explained(stage: StageResult, text: str) -> StageResult:
     ],
     ids=lambda stage: stage.slug,
 )
-def test_why_a_stage_fails_fits_on_one_screen(graded, stage):
+def test_why_a_stage_fails_fits_on_one_screen(graded: dict[Answer, Graded], stage: Stage) -> None:
     longest = max((one.says for one in read_misconceptions(stage)), key=len)
     found = [graded[answer].result for answer in wrong_of(stage)]
     note = GIVEN_UP.format(stage.slug)
@@ -260,7 +266,7 @@ CALL = re.compile(r"(?:F|torch|nn)(\.\w+)|(\.data\b)|(\.\w+\()")
 
 
 @pytest.mark.parametrize("stage", COURSE.stages, ids=lambda stage: stage.slug)
-def test_a_reason_finds_no_call_in_code_that_has_none(stage):
+def test_a_reason_finds_no_call_in_code_that_has_none(stage: Stage) -> None:
     says = {one.id: one.says for one in read_misconceptions(stage)}
     for answer in wrong_of(stage):
         for reason in (says.get(id, "") for id in answer.told or ()):

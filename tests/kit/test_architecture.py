@@ -64,14 +64,14 @@ def at_the_top(file: Path) -> set[str]:
 # --- imports ---------------------------------------------------------------------------------
 
 
-def test_every_import_is_spelled_out():
+def test_every_import_is_spelled_out() -> None:
     def loose(file: Path) -> list[str]:
         return [n for n in imports_of(file) if n.startswith(".") or n.endswith("*")]
 
     assert found_in(FILES, loose) == {}
 
 
-def test_the_worker_knows_nothing_of_the_grader_but_itself():
+def test_the_worker_knows_nothing_of_the_grader_but_itself() -> None:
     def foreign(file: Path) -> list[str]:
         found = [name for name in imports_of(file) if name.split(".")[0] == "grader"]
         own = f"{'.'.join(file.parent.relative_to(ROOT).parts)}."
@@ -80,7 +80,7 @@ def test_the_worker_knows_nothing_of_the_grader_but_itself():
     assert found_in(IN_WORKER, foreign) == {}
 
 
-def test_the_worker_needs_no_library_to_start():
+def test_the_worker_needs_no_library_to_start() -> None:
     def libraries(file: Path) -> set[str]:
         return {n.split(".")[0] for n in at_the_top(file)} - {"grader", *sys.stdlib_module_names}
 
@@ -99,7 +99,7 @@ IN_WINGS = [file for wing in WINGS for file in sorted((GRADER / wing).rglob("*.p
 RENDERERS = [*CORE, *(file for file in IN_WINGS if file.stem in DRAWING)]
 
 
-def test_what_is_pure_neither_reads_nor_runs_nor_prints():
+def test_what_is_pure_neither_reads_nor_runs_nor_prints() -> None:
     def impure(file: Path) -> set[str]:
         roots = {name.split(".")[0] for name in imports_of(file)}
         calls = {
@@ -118,7 +118,9 @@ def test_what_is_pure_neither_reads_nor_runs_nor_prints():
 
 
 @pytest.mark.parametrize("folder, sent", SENT.items(), ids=["always", "to find edits"])
-def test_the_worker_is_sent_every_module_of_a_folder_in_the_order_of_their_imports(folder, sent):
+def test_the_worker_is_sent_every_module_of_a_folder_in_the_order_of_their_imports(
+    folder: Path, sent: tuple[str, ...]
+) -> None:
     there = {file.stem for file in folder.glob("*.py")} - {"__init__", "bootstrap"}
     assert set(sent) == there and len(sent) == len(there)
     package = f"{'.'.join(folder.relative_to(ROOT).parts)}."
@@ -129,7 +131,7 @@ def test_the_worker_is_sent_every_module_of_a_folder_in_the_order_of_their_impor
         assert needed <= set(sent[:number]), name
 
 
-def test_the_folders_own_init_runs_nothing():
+def test_the_folders_own_init_runs_nothing() -> None:
     body = tree_of(WORKER / "__init__.py").body
     assert [type(node) for node in body if not isinstance(node, ast.Expr)] == []
 
@@ -175,7 +177,7 @@ def identifiers(source: str, without: str = "") -> list[tuple[str, int]]:
     ]
 
 
-def test_no_name_in_the_code_belongs_to_what_is_taught():
+def test_no_name_in_the_code_belongs_to_what_is_taught() -> None:
     def taught(file: Path) -> list[str]:
         place = file.relative_to(GRADER).as_posix()
         without = WARMING[1] if place == WARMING[0] else ""
@@ -199,6 +201,6 @@ def test_no_name_in_the_code_belongs_to_what_is_taught():
         ("text = 'attention'", []),
     ],
 )
-def test_the_search_for_names_finds_them(source, found):
+def test_the_search_for_names_finds_them(source: str, found: list[str]) -> None:
     taught = [n for n, _ in identifiers(source) if TAUGHT.intersection(words(n))]
     assert taught == found

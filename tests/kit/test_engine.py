@@ -35,7 +35,7 @@ def graded(files: dict[str, bytes]) -> Report:
 
 
 @pytest.mark.slow
-def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones():
+def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones() -> None:
     source = SOLUTIONS["split_heads.py"]
     poisoned = source.replace(b".transpose(1, 2)", b".transpose(1, 2).flip(1)")
     assert poisoned != source
@@ -52,7 +52,7 @@ def test_one_poisoned_line_turns_its_stage_red_and_is_the_cause_of_later_ones():
     assert report.score < report.max_score == 100
 
 
-def test_a_wrong_class_of_an_earlier_stage_stays_the_learners_and_may_be_why():
+def test_a_wrong_class_of_an_earlier_stage_stays_the_learners_and_may_be_why() -> None:
     course = read_course(ROOT / "examples" / "transformer_block" / "course.toml")
     files = solution_files(course)
     root = b"torch.sqrt(variance + self.eps)"
@@ -65,7 +65,7 @@ def test_a_wrong_class_of_an_earlier_stage_stays_the_learners_and_may_be_why():
     assert not [check.message for check in result.checks if "Error" in check.message]
 
 
-def test_a_stage_is_told_its_own_mistake_although_an_earlier_one_has_another():
+def test_a_stage_is_told_its_own_mistake_although_an_earlier_one_has_another() -> None:
     answer = next(
         a for a in wrong_answers("multi_head_attention") if a.name == "check_in_forward_only"
     )
@@ -83,7 +83,7 @@ def test_a_stage_is_told_its_own_mistake_although_an_earlier_one_has_another():
     assert len(other.checks) > 10
 
 
-def test_code_that_uses_no_earlier_stage_is_explained_although_there_is_none():
+def test_code_that_uses_no_earlier_stage_is_explained_although_there_is_none() -> None:
     """Its one file is handed in alone, and its scale has no name."""
     stage = COURSE.stage("multi_head_attention")
     source = wrong_source(stage.slug, "scale_keys").encode()
@@ -95,7 +95,7 @@ def test_code_that_uses_no_earlier_stage_is_explained_although_there_is_none():
     assert with_engine(COURSE, (stage,), "cpu", body)
 
 
-def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken():
+def test_an_untouched_stub_stays_quiet_though_the_file_it_imports_is_broken() -> None:
     report = graded({**STUBS, "masking.py": b"def causal_mask(seq_len)\n    pass\n"})
     by_slug = {stage.slug: stage.status for stage in report.stages}
     assert by_slug.pop("masking") is Status.FAILED
@@ -122,7 +122,7 @@ SLY = (  # the source does not tell it
 
 
 @pytest.mark.slow
-def test_an_import_without_end_is_waited_for_less_each_time():
+def test_an_import_without_end_is_waited_for_less_each_time() -> None:
     course = replace(TINY, limits=replace(TINY.limits, load_seconds=2, call_seconds=0.5))
     endless = f"import time\nclass Endless:\n    while True:\n        time.sleep(1)\n{RIGHT}"
     jumps = (
@@ -137,7 +137,7 @@ def test_an_import_without_end_is_waited_for_less_each_time():
 
 
 @pytest.mark.slow
-def test_what_stands_beside_a_loop_without_end_counts_and_what_it_lacks_is_told():
+def test_what_stands_beside_a_loop_without_end_counts_and_what_it_lacks_is_told() -> None:
     course = replace(TINY, limits=replace(TINY.limits, load_seconds=1, call_seconds=0.5))
     loop = "while True:\n    pass\n"
     cells = (f"{RIGHT}\n{loop}", loop)
@@ -170,7 +170,9 @@ MEAN = (
 
 @pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
 @pytest.mark.parametrize("average", [RIGHT, RAW])
-def test_several_processes_give_the_same_report(average, monkeypatch):
+def test_several_processes_give_the_same_report(
+    average: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With each verdict in its place, whose fault a failure is, and why."""
     patient = partialmethod(Engine.with_place, seconds=60.0)  # the machine may be busy
     monkeypatch.setattr(Engine, "with_place", patient)
@@ -192,7 +194,7 @@ def test_several_processes_give_the_same_report(average, monkeypatch):
 
 
 @pytest.mark.skipif(not can_fork("cpu"), reason="no fork on this system")
-def test_several_processes_share_one_budget():
+def test_several_processes_share_one_budget() -> None:
     """What one of them has used is not left for the others."""
     apart = replace(
         TINY,
@@ -205,7 +207,7 @@ def test_several_processes_share_one_budget():
     assert {stage.status for stage in report.stages} == {Status.FAILED}
 
 
-def test_the_core_is_told_before_a_bonus_stage_is_run():
+def test_the_core_is_told_before_a_bonus_stage_is_run() -> None:
     told: list[object] = []
     submission = Submission("a folder", files(RIGHT, roughness=MEAN))
     request = Request(submission, TINY.stages, seed=1)
@@ -240,7 +242,7 @@ def verdicts(course: Course, submissions: Sequence[Submission]) -> tuple[list[Re
     return with_engine(course, stages, "cpu", body)
 
 
-def test_what_others_have_earned_changes_no_verdict():
+def test_what_others_have_earned_changes_no_verdict() -> None:
     renamed = RIGHT.replace("means", "result")
     handed_in = [
         *[files(RIGHT), files(renamed), files("# mine\n" + RIGHT), files(RIGHT)],
@@ -255,7 +257,7 @@ def test_what_others_have_earned_changes_no_verdict():
     assert reports[-1].score < reports[-1].max_score
 
 
-def test_what_others_hand_in_takes_no_points_from_what_is_written():
+def test_what_others_hand_in_takes_no_points_from_what_is_written() -> None:
     stage = TINY.stages[0]
     stub, right = (Submission("one's", files(average)) for average in (STUB, RIGHT))
 
@@ -275,7 +277,7 @@ def test_what_others_hand_in_takes_no_points_from_what_is_written():
     [HELPS, *(pytest.param(poison, marks=pytest.mark.slow) for poison in (HARMS, SLY))],
     ids=["helps", "harms", "sly"],
 )
-def test_what_somebody_does_to_the_libraries_is_nobody_elses(poison):
+def test_what_somebody_does_to_the_libraries_is_nobody_elses(poison: str) -> None:
     """Whether they do it in one stage's file, in the other's, or in a file of their own."""
 
     def poisoned(average: str) -> list[dict[str, bytes]]:
@@ -294,7 +296,7 @@ def test_what_somebody_does_to_the_libraries_is_nobody_elses(poison):
 
 
 @pytest.mark.parametrize("poison", [HELPS, SLY], ids=["open", "sly"])
-def test_a_cell_that_helps_helps_nobody_else(poison):
+def test_a_cell_that_helps_helps_nobody_else(poison: str) -> None:
     helped = [(poison, RAW, SMOOTH), (RAW, poison, SMOOTH), (RAW, SMOOTH, poison)]
     cells = [*helped, *[(RAW, SMOOTH)] * 3]
     submissions = [Submission(str(number), {}, cells=each) for number, each in enumerate(cells)]
@@ -303,7 +305,7 @@ def test_a_cell_that_helps_helps_nobody_else(poison):
     assert [report.score == report.max_score for report in reports] == [True] * 3 + [False] * 3
 
 
-def test_a_cancellation_is_heard_while_a_mistake_is_named():
+def test_a_cancellation_is_heard_while_a_mistake_is_named() -> None:
     """For some mistakes that takes seconds, and a save must not wait for it."""
     from grader.run.failures import Cancelled
 
@@ -324,7 +326,7 @@ def test_a_cancellation_is_heard_while_a_mistake_is_named():
 
 
 @pytest.mark.slow
-def test_in_a_class_of_the_known_answers_everybody_gets_what_is_theirs():
+def test_in_a_class_of_the_known_answers_everybody_gets_what_is_theirs() -> None:
     tests = Path(__file__).parents[1]
     chance = random.Random(0)
     submissions = []
@@ -346,7 +348,7 @@ def test_in_a_class_of_the_known_answers_everybody_gets_what_is_theirs():
     verdicts(COURSE, submissions)
 
 
-def test_an_explanation_that_fails_costs_no_verdict(monkeypatch):
+def test_an_explanation_that_fails_costs_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*given: object) -> None:
         raise IndexError("a fault of the kit")
 
@@ -364,7 +366,7 @@ ENDLESS = RAW.replace("    means =", "    while width == 1:\n        pass\n    m
 
 
 @pytest.mark.slow
-def test_what_has_no_end_on_a_gpu_is_neither_run_again_nor_explained():
+def test_what_has_no_end_on_a_gpu_is_neither_run_again_nor_explained() -> None:
     course = replace(TINY, limits=replace(TINY.limits, call_seconds=0.5))
     stage = course.stage("moving_average")
     request = Request(Submission("mine", {stage.file_name: ENDLESS.encode()}), (stage,), seed=11)
@@ -381,7 +383,9 @@ def test_what_has_no_end_on_a_gpu_is_neither_run_again_nor_explained():
 @pytest.mark.parametrize(
     "source, devices", [(RAW, ["cuda", "cpu"]), (RIGHT, ["cuda"])], ids=["wrong", "right"]
 )
-def test_what_fails_on_a_gpu_is_explained_by_what_happens_on_the_cpu(source, devices, monkeypatch):
+def test_what_fails_on_a_gpu_is_explained_by_what_happens_on_the_cpu(
+    source: str, devices: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, used = Checks.run, []
 
     def noted(self: Checks, stage: Stage, remote: Any, seed: int, device: str) -> Any:
@@ -403,7 +407,7 @@ def test_what_fails_on_a_gpu_is_explained_by_what_happens_on_the_cpu(source, dev
     assert any(told[0]) == (source is RAW)
 
 
-def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_code():
+def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_code() -> None:
     stage = COURSE.stage("split_heads")
     stub = stage.exercise_file.read_text(encoding="utf-8")
     solution = SOLUTIONS[stage.file_name].decode()
@@ -418,13 +422,13 @@ def test_who_writes_above_the_stub_of_a_notebook_is_told_what_replaces_their_cod
 @pytest.mark.parametrize(
     "cell, is_another", [("def relu(x): return x", True), ("split_heads", False)]
 )
-def test_a_notebook_of_another_course_is_said_to_be_one(cell, is_another):
+def test_a_notebook_of_another_course_is_said_to_be_one(cell: str, is_another: bool) -> None:
     stage = COURSE.stage("split_heads")
     report = grade(COURSE, Request(Submission("nb", {}, cells=(cell,)), (stage,), seed=11))
     assert any("is it the right one?" in note for note in report.notes) is is_another
 
 
-def test_who_writes_in_another_file_than_the_stages_is_told_where_it_belongs():
+def test_who_writes_in_another_file_than_the_stages_is_told_where_it_belongs() -> None:
     stage = COURSE.stage("split_heads")
     stub = stage.exercise_file.read_bytes()
     for copy, told in ((SOLUTIONS[stage.file_name], True), (stub, False)):
@@ -435,7 +439,7 @@ def test_who_writes_in_another_file_than_the_stages_is_told_where_it_belongs():
         assert report.stages[0].why_not_started == (where if told else "")
 
 
-def test_who_saves_beside_exercises_is_told_the_whole_way():
+def test_who_saves_beside_exercises_is_told_the_whole_way() -> None:
     stage, near = COURSE.stage("split_heads"), {"split_heads.py": SOLUTIONS["split_heads.py"]}
     mine = Submission("mine", {stage.file_name: stage.exercise_file.read_bytes()}, near=near)
     report = grade(COURSE, Request(mine, (stage,), seed=11))
@@ -445,7 +449,9 @@ def test_who_saves_beside_exercises_is_told_the_whole_way():
 
 
 @pytest.mark.parametrize("source", [b"import os\nos._exit(0)\n", None], ids=["deadly", "missing"])
-def test_a_file_that_cannot_be_imported_at_all_is_the_cause_of_later_failures(source):
+def test_a_file_that_cannot_be_imported_at_all_is_the_cause_of_later_failures(
+    source: bytes | None,
+) -> None:
     first, later, _ = TINY.stages
     files = {f"{stage.slug}.py": stage.solution_file.read_bytes() for stage in TINY.stages}
     files = {n: data for n, data in files.items() if n != first.file_name}
@@ -469,7 +475,7 @@ ELSEWHERE = "ModuleNotFoundError: No module named 'elsewhere'"
         ("averaging = print\n1 / 0", ""),
     ],
 )
-def test_who_uses_a_name_is_told_of_the_cell_that_should_define_it(cell, says):
+def test_who_uses_a_name_is_told_of_the_cell_that_should_define_it(cell: str, says: str) -> None:
     cells = (cell, AVERAGE + "    return averaged()\n")
     course = replace(TINY, limits=replace(TINY.limits, load_seconds=2))
     report = grade(course, Request(Submission("nb", {}, cells=cells), TINY.stages[:1], seed=1))
@@ -492,7 +498,7 @@ OF_AN_OBJECT = "class A:\n    smooth = run = lambda self: smooth(1)\n"
         (OF_AN_OBJECT + AVERAGE + "    return A().run()\n", "within a method write self.smooth"),
     ],
 )
-def test_who_uses_a_name_of_another_file_is_told_to_import_it(code, says):
+def test_who_uses_a_name_of_another_file_is_told_to_import_it(code: str, says: str) -> None:
     files = {"moving_average.py": code.encode()}
     files["smooth.py"] = TINY.stages[1].solution_file.read_bytes()
     report = grade(TINY, Request(Submission("mine", files), TINY.stages[:1], seed=1))
@@ -501,7 +507,7 @@ def test_who_uses_a_name_of_another_file_is_told_to_import_it(code, says):
     assert told.count("smooth.py defines it") == says.count("smooth.py")
 
 
-def test_the_first_ctrl_c_during_imports_waits_for_their_end():
+def test_the_first_ctrl_c_during_imports_waits_for_their_end() -> None:
     """An import that it interrupts may lose it."""
     before = signal.getsignal(signal.SIGINT)
     with _quick_imports() as imported:

@@ -36,7 +36,7 @@ def checks_on_both(submission: Path, stage: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("device", ["cuda", "auto"])
-def test_the_solutions_get_everything_and_no_check_is_skipped(device):
+def test_the_solutions_get_everything_and_no_check_is_skipped(device: str) -> None:
     found = report(COURSE.root / "solutions", device=device)
     assert found["device"] == "cuda"
     assert all(stage["score"] == stage["max_score"] for stage in found["stages"])
@@ -44,7 +44,7 @@ def test_the_solutions_get_everything_and_no_check_is_skipped(device):
     assert outcomes == {"passed"}
 
 
-def test_a_tensor_left_on_the_cpu_is_told_in_plain_words(tmp_path):
+def test_a_tensor_left_on_the_cpu_is_told_in_plain_words(tmp_path: Path) -> None:
     for file in (COURSE.root / "solutions").glob("*.py"):
         text = file.read_text(encoding="utf-8").replace(", device=valid_lens.device", "")
         (tmp_path / file.name).write_text(text, encoding="utf-8")
@@ -56,7 +56,7 @@ def test_a_tensor_left_on_the_cpu_is_told_in_plain_words(tmp_path):
     assert stage["status"] == "passed"
 
 
-def test_an_expanded_input_stays_expanded_on_the_gpu(tmp_path):
+def test_an_expanded_input_stays_expanded_on_the_gpu(tmp_path: Path) -> None:
     for file in (COURSE.root / "solutions").glob("*.py"):
         shutil.copy(file, tmp_path)
     needs_contiguous = (
@@ -74,7 +74,9 @@ def test_an_expanded_input_stays_expanded_on_the_gpu(tmp_path):
     assert on_gpu == on_cpu
 
 
-def test_a_mistake_is_named_though_another_known_one_has_an_index_that_is_too_large(tmp_path):
+def test_a_mistake_is_named_though_another_known_one_has_an_index_that_is_too_large(
+    tmp_path: Path,
+) -> None:
     [wrong] = [each for each in wrong_answers("grouped_query") if each.name == "weights_averaged"]
     (tmp_path / "grouped_query.py").write_text(wrong.source, encoding="utf-8")
     on_gpu, on_cpu = (
@@ -85,7 +87,7 @@ def test_a_mistake_is_named_though_another_known_one_has_an_index_that_is_too_la
     assert {id: on_gpu.get(id) for id in on_cpu} == on_cpu
 
 
-def test_an_index_that_is_too_large_is_told_and_costs_no_other_check(tmp_path):
+def test_an_index_that_is_too_large_is_told_and_costs_no_other_check(tmp_path: Path) -> None:
     ones_head = "    if num_heads == 1:\n        x = x[:, torch.arange(x.shape[1]) + 1]\n"
     source = (COURSE.root / "solutions/split_heads.py").read_text(encoding="utf-8")
     begin = "    ### BEGIN SOLUTION\n"

@@ -6,6 +6,7 @@ import re
 import shlex
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +61,7 @@ def of(commands: list[list[str]], name: str) -> list[Any]:
     return [pytest.param(words, id=" ".join(words)) for words in found]
 
 
-def test_every_command_of_the_guides_is_looked_at():
+def test_every_command_of_the_guides_is_looked_at() -> None:
     kinds = {words[0] for words in BLOCKS}
     assert {"grade", "nbgrader"} <= kinds
     programs = {kind for kind in kinds if not kind.startswith("/tmp/autograder/")}
@@ -71,7 +72,7 @@ def test_every_command_of_the_guides_is_looked_at():
 
 
 @pytest.mark.parametrize("words", of(BLOCKS, "grade"))
-def test_a_command_of_ours_is_one(words):
+def test_a_command_of_ours_is_one(words: list[str]) -> None:
     said = with_command(words[1:])
     parser_of(said).parse_args(said)
 
@@ -88,7 +89,7 @@ def sub_command(words: list[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def test_an_option_of_ours_is_one():
+def test_an_option_of_ours_is_one() -> None:
     spoken = SPOKEN["grade"]
     assert len(spoken) > 100
     for words in spoken:
@@ -96,7 +97,7 @@ def test_an_option_of_ours_is_one():
         assert {word for word in words if word.startswith("-")} <= set(known), words
 
 
-def test_the_files_are_written_that_the_guides_name(tmp_path):
+def test_the_files_are_written_that_the_guides_name(tmp_path: Path) -> None:
     table = re.findall(r"^\| `([^`]+)` \| [^|]*\|$", INSTRUCTORS.split("| file |")[1], re.M)
     target = re.search(r"^grade release nbgrader --course-dir (\S+)$", INSTRUCTORS, re.M)
     assert target is not None and f"`{target[1]}` now has" in INSTRUCTORS
@@ -112,7 +113,7 @@ def test_the_files_are_written_that_the_guides_name(tmp_path):
         assert f'"grade_id": "{grade_id}"' in cells
 
 
-def test_the_gradescope_zip_has_the_files_that_the_guide_names(tmp_path):
+def test_the_gradescope_zip_has_the_files_that_the_guide_names(tmp_path: Path) -> None:
     out = tmp_path / "autograder.zip"
     assert main(["release", "gradescope", "--course", str(ROOT), "--out", str(out)]) == 0
     with zipfile.ZipFile(io.BytesIO(out.read_bytes())) as archive:
@@ -120,7 +121,7 @@ def test_the_gradescope_zip_has_the_files_that_the_guide_names(tmp_path):
             assert name in CHANNELS and name in archive.namelist()
 
 
-def test_what_students_are_told_is_quoted_rightly():
+def test_what_students_are_told_is_quoted_rightly() -> None:
     quoted = " ".join(INSTRUCTORS.split())
     assert f'"{VISIBLE_PASS[0].lower()}{VISIBLE_PASS[1:].rstrip(".")}"' in quoted
 
@@ -141,7 +142,7 @@ def app(words: list[str]) -> Any:
 
 
 @pytest.mark.parametrize("words", of([*BLOCKS, *SPOKEN["nbgrader"]], "nbgrader"))
-def test_a_command_of_nbgraders_is_one_and_knows_its_options(words):
+def test_a_command_of_nbgraders_is_one_and_knows_its_options(words: list[str]) -> None:
     found = app(words[1:])
     known = {f"--{name}" for names in (found.flags, found.aliases) for name in flat(names)}
     assert {word.partition("=")[0] for word in words if word.startswith("-")} <= known
@@ -158,7 +159,7 @@ def settings(text: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["instructors.md", "what grade release nbgrader writes"])
-def test_a_setting_is_one_of_nbgraders(name):
+def test_a_setting_is_one_of_nbgraders(name: str) -> None:
     apps = pytest.importorskip("nbgrader.apps", reason="nbgrader is not installed")
     both = [configured("", COURSE, kernel=kernel) for kernel in (False, True)]
     named = settings(TEXT.get(name) or "\n".join(both))
@@ -170,7 +171,7 @@ def test_a_setting_is_one_of_nbgraders(name):
     assert named <= known
 
 
-def test_the_guide_knows_the_id_of_the_course_and_the_columns_of_a_student():
+def test_the_guide_knows_the_id_of_the_course_and_the_columns_of_a_student() -> None:
     api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
     assert f"c.CourseDirectory.course_id = '{COURSE.name}'" in INSTRUCTORS
     (columns,) = re.findall(r"\(columns ([\w,\s]+)\)", INSTRUCTORS)
@@ -178,7 +179,7 @@ def test_the_guide_knows_the_id_of_the_course_and_the_columns_of_a_student():
     assert set(re.split(r",\s+", columns)) <= known
 
 
-def test_the_install_line_installs_nbgrader():
+def test_the_install_line_installs_nbgrader() -> None:
     assert '-e ".[instructor]"' in INSTRUCTORS
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (needed,) = re.findall(r"^instructor = \[(.*)\]$", project, re.M)
@@ -195,7 +196,7 @@ def anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_to_a_file_of_ours_leads_somewhere(page):
+def test_every_link_to_a_file_of_ours_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", TEXT[page.name]):
         path, _, anchor = target.partition("#")
         file = (page.parent / path).resolve() if path else page
@@ -204,14 +205,14 @@ def test_every_link_to_a_file_of_ours_leads_somewhere(page):
             assert anchor in anchors(file.read_text(encoding="utf-8")), f"{page.name}: {target}"
 
 
-def test_the_readme_leads_to_every_guide():
+def test_the_readme_leads_to_every_guide() -> None:
     guides = {guide.name for guide in (ROOT / "docs").glob("*.md")}
     assert guides == {g.name for g in GUIDES} | {"threat-model.md"}
     for name in guides:
         assert f"(docs/{name})" in TEXT["README.md"]
 
 
-def test_every_test_that_the_threat_model_names_is_there():
+def test_every_test_that_the_threat_model_names_is_there() -> None:
     text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", text)
     assert len(named) > 30

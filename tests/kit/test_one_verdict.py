@@ -181,7 +181,9 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_kernel_that_has_run_a_notebook_gives_the_points_of_the_saved_one(there, final, name):
+def test_a_kernel_that_has_run_a_notebook_gives_the_points_of_the_saved_one(
+    there: Kernel, final: Mapping[str, Report], name: str
+) -> None:
     worth = WORTH.get(name, 10)
     assert final[name].score + final[name].bonus == worth
     there.run(FORGET)
@@ -195,12 +197,12 @@ def test_a_kernel_that_has_run_a_notebook_gives_the_points_of_the_saved_one(ther
 
 
 @pytest.mark.parametrize("name", [name for name in SHAPES if "bonus" in name])
-def test_a_bonus_stage_is_seen_however_it_is_defined(name):
+def test_a_bonus_stage_is_seen_however_it_is_defined(name: str) -> None:
     """Nothing is run for one that nobody has begun."""
     assert grade(TINY, Request(submission(name), TINY.stages, seed=3), "cpu").bonus == 2
 
 
-def test_a_class_gets_the_same_points(final, tmp_path):
+def test_a_class_gets_the_same_points(final: Mapping[str, Report], tmp_path: Path) -> None:
     place, out = tmp_path / "class", tmp_path / "results"
     place.mkdir()
     for number, cells in enumerate(SHAPES.values()):
@@ -248,7 +250,7 @@ def in_gradebook(root: Path) -> Verdicts:
 
 
 @pytest.mark.slow
-def test_every_way_of_grading_a_class_gives_the_same_points_and_reasons(tmp_path):
+def test_every_way_of_grading_a_class_gives_the_same_points_and_reasons(tmp_path: Path) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     pytest.importorskip("distributed", reason="Dask is not installed")
     notebooks = [*[*SHAPES.values()][::3], *WRONG.values()]

@@ -31,19 +31,19 @@ def passes(prefix: tuple[str, ...], files: tuple[str, ...], tmp_path: Path) -> N
 
 
 @is_ordinary
-def test_an_ordinary_user_leaves_nothing(tmp_path):
+def test_an_ordinary_user_leaves_nothing(tmp_path: Path) -> None:
     few = ("-k", "not too_much and not deeper and not without_end")  # these take a slow disk long
     passes(ordinary(), (*CLEANING, *few), tmp_path)
 
 
 @pytest.mark.slow
 @is_ordinary
-def test_attacks_end_alike_for_an_ordinary_user(tmp_path):
+def test_attacks_end_alike_for_an_ordinary_user(tmp_path: Path) -> None:
     passes(ordinary(), ATTACKED, tmp_path)
 
 
 @pytest.mark.slow
-def test_attacks_end_alike_in_a_container(tmp_path):
+def test_attacks_end_alike_in_a_container(tmp_path: Path) -> None:
     passes(container(), (*CLEANING, *ATTACKED), tmp_path)
 
 
@@ -51,7 +51,7 @@ CLOSED = {"nothing": 0o000, "list": 0o444, "enter": 0o111}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
-def test_a_folder_that_is_closed_to_the_instructor_costs_only_its_author(tmp_path):
+def test_a_folder_that_is_closed_to_the_instructor_costs_only_its_author(tmp_path: Path) -> None:
     """Archives keep the modes that a student gave."""
     course = copy_tiny(tmp_path / "course")
     right = {**solution_files(course), "smoothing.ipynb": b"{}"}
@@ -76,7 +76,7 @@ def test_a_folder_that_is_closed_to_the_instructor_costs_only_its_author(tmp_pat
     assert scores == {"honest": "10", "inner": "0", **dict.fromkeys(CLOSED, "0")}
 
 
-def test_the_folder_above_a_course_may_be_one_that_nobody_can_list(tmp_path):
+def test_the_folder_above_a_course_may_be_one_that_nobody_can_list(tmp_path: Path) -> None:
     """On machines that many people share, /home is like that."""
     closed = tmp_path / "closed"
     course = copy_tiny(closed / "course")

@@ -30,7 +30,7 @@ def backwards(file: Path) -> list[str]:
     ]
 
 
-def test_imports_point_one_way():
+def test_imports_point_one_way() -> None:
     files = [file for file in FILES if file != ROOT / "grader" / "__init__.py"]
     assert len(files) > 100
     assert {file: wrong for file in files if (wrong := backwards(file))} == {}
@@ -43,7 +43,7 @@ PURE = {
 }
 
 
-def test_the_judge_is_pure():
+def test_the_judge_is_pure() -> None:
     def is_pure(name: str) -> bool:
         return any(name == pure or name.startswith(f"{pure}.") for pure in PURE)
 
@@ -98,17 +98,17 @@ def reached(arrows: set[tuple[str, str]], start: str) -> set[str]:
     return found
 
 
-def test_the_picture_has_every_room():
+def test_the_picture_has_every_room() -> None:
     assert drawn()[0] == imports()[0]
 
 
-def test_the_picture_has_every_arrow_and_none_that_others_make_up_for():
+def test_the_picture_has_every_arrow_and_none_that_others_make_up_for() -> None:
     _, real = imports()
     needed = {(at, end) for at, end in real if end not in reached(real - {(at, end)}, at)}
     assert drawn()[1] == needed
 
 
-def test_the_engine_does_not_know_what_is_taught():
+def test_the_engine_does_not_know_what_is_taught() -> None:
     slugs = {stage.slug for stage in COURSE.stages}
     functions = {entry.name for stage in COURSE.stages for entry in stage.entry_points}
     taught = re.compile(rf"\b({'|'.join(slugs - {'softmax'} | functions)}|attention)\b")

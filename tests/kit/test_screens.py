@@ -19,7 +19,7 @@ def words(picture: Path) -> str:
 
 
 @pytest.mark.slow
-def test_the_screens_of_the_walkthrough_are_true(tmp_path):
+def test_the_screens_of_the_walkthrough_are_true(tmp_path: Path) -> None:
     """`python tests/screens.py` draws them anew; look at the difference before you commit it."""
     subprocess.run([sys.executable, str(ROOT / "tests" / "screens.py"), str(tmp_path)], check=True)
     drawn = {picture.name: words(picture) for picture in tmp_path.iterdir()}
@@ -28,7 +28,7 @@ def test_the_screens_of_the_walkthrough_are_true(tmp_path):
     assert [name for name, picture in drawn.items() if picture != kept[name]] == []
 
 
-def test_the_walkthrough_shows_every_screen_and_describes_it():
+def test_the_walkthrough_shows_every_screen_and_describes_it() -> None:
     text = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
     shown = re.findall(r"!\[([^\]]*)\]\(screens/([^)]+)\)", text)
     assert {name for _, name in shown} == {picture.name for picture in SCREENS.iterdir()}

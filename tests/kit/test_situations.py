@@ -152,7 +152,7 @@ def situation(request: pytest.FixtureRequest) -> Situation:
     return found
 
 
-def test_the_whole_report(graded, situation):
+def test_the_whole_report(graded: Mapping[str, Graded], situation: Situation) -> None:
     file = FOLDER / situation.name / "expected.txt"
     report = graded[situation.name].report
     text = "\n".join(line for stage in report.stages for line in _lines(stage)) + "\n"
@@ -161,7 +161,7 @@ def test_the_whole_report(graded, situation):
     assert file.read_text(encoding="utf-8") == text
 
 
-def test_nothing_of_ours_is_told(graded, situation):
+def test_nothing_of_ours_is_told(graded: Mapping[str, Graded], situation: Situation) -> None:
     for stage in graded[situation.name].report.stages:
         for text in [stage.printed, *(check.message for check in stage.checks)]:
             assert not re.search(
@@ -171,11 +171,11 @@ def test_nothing_of_ours_is_told(graded, situation):
             assert len(text) < 5000
 
 
-def test_it_takes_no_longer_than_this(graded, situation):
+def test_it_takes_no_longer_than_this(graded: Mapping[str, Graded], situation: Situation) -> None:
     assert graded[situation.name].seconds < situation.within
 
 
-def test_what_is_special_has_a_folder():
+def test_what_is_special_has_a_folder() -> None:
     assert SPECIAL.keys() <= {situation.name for situation in TABLE}
 
 

@@ -27,17 +27,17 @@ def known() -> set[str]:
     return mistakes | checks() | {stage.slug for stage in COURSE.stages}
 
 
-def test_every_item_has_a_row():
+def test_every_item_has_a_row() -> None:
     wanted = [f"{document}.{n}" for document, count in ITEMS.items() for n in range(1, count + 1)]
     assert list(ROWS) == wanted
 
 
-def test_every_row_says_where():
+def test_every_row_says_where() -> None:
     nowhere = [number for number, where in ROWS.items() if "`" not in where]
     assert nowhere == ["1.16", "1.30"]  # no contract; every stub
 
 
-def test_what_is_named_is_there(known):
+def test_what_is_named_is_there(known: set[str]) -> None:
     named = set(re.findall(r"`([^`]+)`", TEXT))
     commands = {name for name in named if name.startswith("grade ")}
     files = {name for name in named if "/" in name} - commands
@@ -50,7 +50,7 @@ def test_what_is_named_is_there(known):
         assert not slug or slug[0].startswith("--") or slug[0] in known
 
 
-def test_every_stage_covers_something():
+def test_every_stage_covers_something() -> None:
     ours = {"grouped_query", "kv_cache"}
     missing = [s.slug for s in COURSE.stages if f"`{s.slug}" not in TEXT and s.slug not in ours]
     assert missing == []

@@ -48,7 +48,7 @@ def exercises(grade: Grade, tmp_path: Path) -> Path:
     return tmp_path / COURSE.name / "exercises"
 
 
-def test_the_wheel_holds_the_engine_and_the_course_alone(wheel):
+def test_the_wheel_holds_the_engine_and_the_course_alone(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     tops = {name.split("/")[0] for name in names}
@@ -66,14 +66,14 @@ def test_the_wheel_holds_the_engine_and_the_course_alone(wheel):
     assert not [name for name in names if "__pycache__" in name]
 
 
-def test_outside_a_workspace(site, tmp_path):
+def test_outside_a_workspace(site: Path, tmp_path: Path) -> None:
     assert "usage: grade" in type_in(site, tmp_path, "--help")
     assert COURSE.title in type_in(site, tmp_path, "list")
     assert "make one here with `grade init`" in type_in(site, tmp_path, code=2)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_from_the_first_look_to_the_last_point(site, grade, exercises):
+def test_from_the_first_look_to_the_last_point(site: Path, grade: Grade, exercises: Path) -> None:
     first = COURSE.stages[0]
     file = exercises / first.file_name
     stub = file.read_bytes()
@@ -109,7 +109,7 @@ def split_heads(x, num_heads):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks the worker")
-def test_a_worker_cannot_read_the_course(site, grade, exercises):
+def test_a_worker_cannot_read_the_course(site: Path, grade: Grade, exercises: Path) -> None:
     course = site / INSIDE
     hidden = [course / "solutions" / "split_heads.py", course / "tests/checks/test_split_heads.py"]
     hidden += [course / "hints/misconceptions/split_heads.py", course / "course.toml"]
@@ -120,7 +120,7 @@ def test_a_worker_cannot_read_the_course(site, grade, exercises):
     assert "PermissionError; " * 4 + "import abc" in said  # the last may be read: the probe looks
 
 
-def test_installed_in_place_the_checkout_is_used(tmp_path):
+def test_installed_in_place_the_checkout_is_used(tmp_path: Path) -> None:
     build = f"from hatchling.build import build_editable; build_editable({str(tmp_path)!r})"
     subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True)
     (file,) = tmp_path.iterdir()
@@ -131,7 +131,7 @@ def test_installed_in_place_the_checkout_is_used(tmp_path):
     assert names == {pointer, f"{INSIDE}course.toml", f"{INSIDE}LICENSE"}
 
 
-def test_a_students_copy_can_be_made_without_a_checkout(site, tmp_path):
+def test_a_students_copy_can_be_made_without_a_checkout(site: Path, tmp_path: Path) -> None:
     visible = sum(len(stage.visible) for stage in COURSE.stages)
     said = type_in(site, tmp_path, "release", "student", "--out", "a.zip")
     assert f"{visible} visible checks" in " ".join(said.split())

@@ -61,7 +61,7 @@ def solutions(folder: Path, unless: str = "") -> Path:
     return folder
 
 
-def test_grading_reaches_full_marks(tmp_path):
+def test_grading_reaches_full_marks(tmp_path: Path) -> None:
     out = without_torch(
         "--submission", solutions(tmp_path / "mine"), "--json", course=TINY.root, code=0
     )
@@ -69,14 +69,14 @@ def test_grading_reaches_full_marks(tmp_path):
     assert (report["score"], report["bonus"]) == (10, 2)
 
 
-def test_the_submission_would_see_torch(tmp_path):
+def test_the_submission_would_see_torch(tmp_path: Path) -> None:
     mine = solutions(tmp_path / "mine", unless="not ")
     words = ("1", "--submission", mine, "--json")
     report = json.loads(without_torch(*words, course=TINY.root, code=1))
     assert "the worker has loaded" in json.dumps(report)
 
 
-def test_a_mistake_is_diagnosed(tmp_path):
+def test_a_mistake_is_diagnosed(tmp_path: Path) -> None:
     mine = solutions(tmp_path / "mine")
     file = mine / "moving_average.py"
     edit(file, "window.mean()", "window.sum()")
@@ -91,7 +91,9 @@ def test_a_mistake_is_diagnosed(tmp_path):
     assert report["stages"][1]["caused_by"] == "moving_average"
 
 
-def test_a_mistake_that_nothing_explains_is_graded_and_so_is_what_the_code_keeps(tmp_path):
+def test_a_mistake_that_nothing_explains_is_graded_and_so_is_what_the_code_keeps(
+    tmp_path: Path,
+) -> None:
     mine = solutions(tmp_path / "mine")
     answer = "return max("
     edit(mine / "roughness.py", answer, "return sum(v**3 + 7 for v in values) + 0 * max(")
@@ -104,7 +106,7 @@ def test_a_mistake_that_nothing_explains_is_graded_and_so_is_what_the_code_keeps
     assert "keeps something" in " ".join(out.split())
 
 
-def test_every_stage_is_proven(tmp_path):
+def test_every_stage_is_proven(tmp_path: Path) -> None:
     copy = copy_tiny(tmp_path / "tiny").root  # `grade verify` writes a note beside the course
     course = json.loads(without_torch("verify", "--json", "--seeds", "2", course=copy, code=0))
     assert course["sound"]
@@ -114,7 +116,7 @@ def test_every_stage_is_proven(tmp_path):
         assert {mistake["named"] for mistake in proof["misconceptions"]} == known
 
 
-def test_a_class_is_graded(tmp_path):
+def test_a_class_is_graded(tmp_path: Path) -> None:
     handed_in = tmp_path / "class"
     solutions(handed_in / "ada")
     shutil.copytree(WRONG, handed_in / "bob")
@@ -126,7 +128,7 @@ def test_a_class_is_graded(tmp_path):
     assert scores == {"ada": 10, "bob": 0}
 
 
-def test_a_trace_and_its_pictures_are_drawn(tmp_path):
+def test_a_trace_and_its_pictures_are_drawn(tmp_path: Path) -> None:
     mine = solutions(tmp_path / "mine")
     shown = without_torch("trace", "smooth", "--submission", mine, course=TINY.root, code=0)
     assert "twice" in shown
@@ -136,7 +138,7 @@ def test_a_trace_and_its_pictures_are_drawn(tmp_path):
     assert picture.read_text(encoding="utf-8").startswith("<?xml")
 
 
-def test_the_notebook_for_nbgrader_is_released(tmp_path):
+def test_the_notebook_for_nbgrader_is_released(tmp_path: Path) -> None:
     pytest.importorskip("nbgrader", reason="nbgrader is not installed")
     out = tmp_path / "nb"
     without_torch("release", "nbgrader", "--course-dir", out, course=TINY.root, code=0)
@@ -144,7 +146,7 @@ def test_the_notebook_for_nbgrader_is_released(tmp_path):
     assert "moving_average" in notebook and "torch" not in notebook
 
 
-def test_the_student_bundle_is_released(tmp_path):
+def test_the_student_bundle_is_released(tmp_path: Path) -> None:
     out = tmp_path / "copy.zip"
     without_torch("release", "student", "--out", out, course=TINY.root, code=0)
     names = zipfile.ZipFile(out).namelist()
@@ -308,13 +310,15 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Messages]:
     }
 
 
-def test_values_travel_both_ways_as_what_they_are(carried):
+def test_values_travel_both_ways_as_what_they_are(carried: Mapping[str, Messages]) -> None:
     names = ("same", "pair", "table", "total", "given", "device")
     assert carried["right"] == dict.fromkeys(names, "")
 
 
 @pytest.mark.parametrize("name, body", WRONG_KINDS)
-def test_what_is_no_array_and_no_number_is_refused_in_words(carried, name, body):
+def test_what_is_no_array_and_no_number_is_refused_in_words(
+    carried: Mapping[str, Messages], name: str, body: str
+) -> None:
     message = carried[f"{name} {body}"][name]
     due = "expected  a numpy array" if name == "table" else "expected  a number"
     assert WRONG_KINDS[name, body] in message
@@ -334,7 +338,7 @@ def processor_seconds(*words: str | Path) -> float:
 
 
 @pytest.mark.slow
-def test_it_is_graded_in_a_fraction_of_the_time():
+def test_it_is_graded_in_a_fraction_of_the_time() -> None:
     def least(words: Sequence[str | Path]) -> float:
         return min(processor_seconds(*words) for _ in range(2))
 

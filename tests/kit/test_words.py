@@ -71,7 +71,7 @@ def worse(file: Path) -> Iterator[str]:
             yield f"{place}:{line}: {match[0]!r}: write {better!r}"
 
 
-def test_no_file_uses_a_phrase_that_has_a_better_one():
+def test_no_file_uses_a_phrase_that_has_a_better_one() -> None:
     files = readable()
     assert len(files) > 100
     found = [each for file in files for each in worse(file)]
@@ -79,5 +79,5 @@ def test_no_file_uses_a_phrase_that_has_a_better_one():
 
 
 @pytest.mark.parametrize("phrase", ["mended", "Anew", "so many at a time", "processor cores"])
-def test_the_phrases_are_found(phrase):
+def test_the_phrases_are_found(phrase: str) -> None:
     assert any(re.search(each, phrase, re.IGNORECASE) for each in BETTER)

@@ -109,7 +109,7 @@ def standings(report: Report) -> list[str]:
     return [stage.status.value for stage in report.stages]
 
 
-def test_the_points_are_those_of_the_visible_checks(reports):
+def test_the_points_are_those_of_the_visible_checks(reports: dict[str, Report]) -> None:
     report = reports["right"]
     assert [(s.score, s.max_score) for s in report.stages] == [(2, 2), (1, 1), (0, 0)]
     assert (report.score, report.max_score, report.is_partial) == (3, 3, True)
@@ -117,12 +117,14 @@ def test_the_points_are_those_of_the_visible_checks(reports):
     assert to_json(report)["max_score"] == 3
 
 
-def test_untouched_stubs_are_not_started_even_where_nothing_checks_them(reports):
+def test_untouched_stubs_are_not_started_even_where_nothing_checks_them(
+    reports: dict[str, Report],
+) -> None:
     assert standings(reports["stubs"]) == ["not_started"] * 3
     assert standings(reports["begun"]) == ["passed", "not_started", "not_started"]
 
 
-def test_without_misconceptions_nothing_is_named(reports):
+def test_without_misconceptions_nothing_is_named(reports: dict[str, Report]) -> None:
     checks = [check for stage in reports["no refusal"].stages for check in stage.checks]
     assert {check.id: check.outcome.value for check in checks} == {
         "moving_average.length": "passed",
@@ -132,7 +134,7 @@ def test_without_misconceptions_nothing_is_named(reports):
     assert not [check for check in checks if check.diagnosis]
 
 
-def test_an_earlier_stage_is_suspected_but_not_accused(reports):
+def test_an_earlier_stage_is_suspected_but_not_accused(reports: dict[str, Report]) -> None:
     for name in ("no refusal", "first unwritten"):
         second = reports[name].stages[1]
         assert (second.caused_by, second.perhaps) == (None, "moving_average")
@@ -156,7 +158,7 @@ def hand_in(whole: Course, copy: Path, **others: str) -> None:
     write_files(copy / "exercises", answers(whole, **others))
 
 
-def test_no_word_is_too_much(whole, copy, capsys):
+def test_no_word_is_too_much(whole: Course, copy: Path, capsys: Capture) -> None:
     hand_in(whole, copy)
     for words in ([], ["--plain"], ["smooth"], ["list"]):
         said = type_(capsys, *words)
@@ -169,7 +171,9 @@ def test_no_word_is_too_much(whole, copy, capsys):
     assert "so far visible checks pass" in type_(capsys, "list")
 
 
-def test_watch_goes_on_and_says_what_is_left(whole, copy, capsys, monkeypatch):
+def test_watch_goes_on_and_says_what_is_left(
+    whole: Course, copy: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from grader.learning.watch import loop as watch
 
     hand_in(whole, copy, smooth=read_stub(whole.stages[1]))
@@ -187,14 +191,16 @@ def test_watch_goes_on_and_says_what_is_left(whole, copy, capsys, monkeypatch):
     assert TOO_MUCH.search(said) is None, said
 
 
-def test_nothing_is_learnt_from_solutions_that_a_copy_has_not(whole, copy):
+def test_nothing_is_learnt_from_solutions_that_a_copy_has_not(whole: Course, copy: Path) -> None:
     hand_in(whole, copy)
     course = read_course(copy / "course.toml")
     assert not (copy / "solutions").exists()
     with_engine(course, course.stages, "cpu", lambda engine: engine.rehearse(course.stages, 0))
 
 
-def test_a_mistake_that_no_small_edit_fixes_is_explained_without_a_solution(whole, copy, capsys):
+def test_a_mistake_that_no_small_edit_fixes_is_explained_without_a_solution(
+    whole: Course, copy: Path, capsys: Capture
+) -> None:
     hand_in(whole, copy, moving_average="def moving_average(values, width):\n    return None\n")
     said = type_(capsys, "moving_average", code=1)
     assert "moving_average(...) returned None" in said and "moving_average([" in said, said
@@ -217,11 +223,15 @@ def test_a_mistake_that_no_small_edit_fixes_is_explained_without_a_solution(whol
         (["init"], "`grade init DIR`"),
     ],
 )
-def test_what_a_copy_cannot_do_is_said_in_a_line(copy, capsys, words, why):
+def test_what_a_copy_cannot_do_is_said_in_a_line(
+    copy: Path, capsys: Capture, words: list[str], why: str
+) -> None:
     assert why in type_(capsys, *words, code=2)
 
 
-def test_work_in_the_unzipped_folder_is_compared_with_the_stubs_as_they_came(whole, copy, capsys):
+def test_work_in_the_unzipped_folder_is_compared_with_the_stubs_as_they_came(
+    whole: Course, copy: Path, capsys: Capture
+) -> None:
     hand_in(whole, copy)
     file = copy / "exercises" / "smooth.py"
     assert "+ ### BEGIN SOLUTION" in type_(capsys, "diff", "smooth")
@@ -232,7 +242,9 @@ def test_work_in_the_unzipped_folder_is_compared_with_the_stubs_as_they_came(who
     assert "raise NotImplementedError" in (copy / "smoothing.ipynb").read_text(encoding="utf-8")
 
 
-def test_a_workspace_of_a_copy(whole, copy, capsys, monkeypatch):
+def test_a_workspace_of_a_copy(
+    whole: Course, copy: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hand_in(whole, copy)
     assert "3 files to work in" in type_(capsys, "init", "../mine")
     monkeypatch.chdir(copy.parent / "mine")
@@ -245,7 +257,7 @@ def test_a_workspace_of_a_copy(whole, copy, capsys, monkeypatch):
     assert "are up to date" in type_(capsys, "update")
 
 
-def test_without_the_stubs_that_were_kept_those_in_exercises_are_taken(copy):
+def test_without_the_stubs_that_were_kept_those_in_exercises_are_taken(copy: Path) -> None:
     course = read_course(copy / "course.toml")
     shutil.rmtree(copy / ".grade")
     before = read_stub(course.stages[0])
@@ -253,7 +265,7 @@ def test_without_the_stubs_that_were_kept_those_in_exercises_are_taken(copy):
     assert "NotImplementedError" in before and read_stub(course.stages[0]) == "mine = 1\n"
 
 
-def test_its_kit_grades_a_whole_course_too(whole, copy):
+def test_its_kit_grades_a_whole_course_too(whole: Course, copy: Path) -> None:
     """Without the comparison with the solutions, which is not in the copy."""
     hand_in(whole, copy, moving_average="def moving_average(values, width):\n    return [0.0]\n")
     words = ("moving_average", "--course", whole.root, "--submission", copy / "exercises")
@@ -265,7 +277,9 @@ def test_its_kit_grades_a_whole_course_too(whole, copy):
 # --- grade release student ---------------------------------------------------------------------
 
 
-def test_release_writes_the_zip(whole, archive, tmp_path, capsys, monkeypatch):
+def test_release_writes_the_zip(
+    whole: Course, archive: bytes, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for _ in range(2):  # it may be made again
         said = type_(capsys, "release", "student", "--course", str(whole.root))
@@ -315,7 +329,9 @@ def run(installed: Path, tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.mark.slow
-def test_the_real_copy_from_installing_it_to_the_last_visible_point(installed, run, tmp_path):
+def test_the_real_copy_from_installing_it_to_the_last_visible_point(
+    installed: Path, run: Callable[..., str], tmp_path: Path
+) -> None:
     files = [file for file in installed.rglob("*") if file.is_file()]
     inside = installed / "grader_courses" / "multi_head_attention"
     assert read_course(inside / "course.toml").is_partial

@@ -40,7 +40,7 @@ def job() -> dict[str, Any]:
     return found
 
 
-def test_every_action_gets_the_inputs_that_it_publishes():
+def test_every_action_gets_the_inputs_that_it_publishes() -> None:
     used = [step for step in job()["steps"] if "uses" in step]
     assert {step["uses"] for step in used} == set(ACTIONS)
     for step in used:
@@ -51,7 +51,7 @@ def test_every_action_gets_the_inputs_that_it_publishes():
         assert all(isinstance(value, (str, int)) for value in given.values())
 
 
-def test_the_reporter_is_given_the_result_of_each_step():
+def test_the_reporter_is_given_the_result_of_each_step() -> None:
     """It reads the variable RUNNER-ID_RESULTS, all in capitals, for each of its runners."""
     *_, reporter = job()["steps"]
     runners = reporter["with"]["runners"].split(",")
@@ -62,7 +62,7 @@ def test_the_reporter_is_given_the_result_of_each_step():
     }
 
 
-def test_a_stage_has_its_title_its_command_and_whole_points():
+def test_a_stage_has_its_title_its_command_and_whole_points() -> None:
     fold, wings = (s for s in job()["steps"] if "command-grader" in s.get("uses", ""))
     assert fold["name"] == fold["with"]["test-name"] == 'Fold: a "sheet" # 1'
     assert fold["with"]["command"].startswith("grade fold --submission exercises ")
@@ -70,7 +70,7 @@ def test_a_stage_has_its_title_its_command_and_whole_points():
     assert [step["with"]["max-score"] for step in (fold, wings)] == [3, 2]
 
 
-def test_the_workflow_is_the_one_that_github_classroom_wrote():
+def test_the_workflow_is_the_one_that_github_classroom_wrote() -> None:
     data = yaml.safe_load(TEXT)
     assert data["name"] == "Autograding Tests"
     assert data[True] == ["push", "workflow_dispatch"]  # `on` is a truth value in YAML 1.1
@@ -78,11 +78,11 @@ def test_the_workflow_is_the_one_that_github_classroom_wrote():
     assert job()["if"] == "github.actor != 'github-classroom[bot]'"
 
 
-def test_the_stubs_as_they_were_are_not_ignored():
+def test_the_stubs_as_they_were_are_not_ignored() -> None:
     assert ".grade/*\n!.grade/stubs/\n" in IGNORED
 
 
-def test_the_points_of_checks_are_read_from_their_marks():
+def test_the_points_of_checks_are_read_from_their_marks() -> None:
     source = """
 import pytest
 @pytest.mark.points(2)

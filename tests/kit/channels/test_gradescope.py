@@ -61,7 +61,7 @@ FLY = check(
 )
 
 
-def test_a_lost_point_comes_with_its_reason_its_cause_and_the_hint_to_ask_for():
+def test_a_lost_point_comes_with_its_reason_its_cause_and_the_hint_to_ask_for() -> None:
     fly = entries(report(graded(SIT, FLY)))["1.2"]
     assert fly["output"] == (
         "fell from 3\n\nLikely: You fold no wings.\n\nA hint: grade hint fold 3"
@@ -71,13 +71,13 @@ def test_a_lost_point_comes_with_its_reason_its_cause_and_the_hint_to_ask_for():
 
 
 @pytest.mark.parametrize("when, word", WHEN.items())
-def test_hidden_checks_are_shown_when_the_instructor_wants(when, word):
+def test_hidden_checks_are_shown_when_the_instructor_wants(when: str, word: str) -> None:
     tests = entries(report(graded(SIT, FLY)), when)
     assert tests["1.1"]["visibility"] == "visible"
     assert tests["1.2"]["visibility"] == word
 
 
-def test_what_all_may_read_at_once_says_nothing_of_hidden_checks_but_how_many():
+def test_what_all_may_read_at_once_says_nothing_of_hidden_checks_but_how_many() -> None:
     lost = results(report(graded(SIT, FLY)), COURSE, "published", 1.25)
     kept = results(report(graded(SIT, check("fold.fly", Outcome.PASSED, 2))), COURSE, "due", 1.25)
     assert lost["output"].startswith("Your visible checks pass; 1 more check ran, shown when the")
@@ -87,7 +87,7 @@ def test_what_all_may_read_at_once_says_nothing_of_hidden_checks_but_how_many():
     assert lost["execution_time"] == 1.2
 
 
-def test_visible_checks_that_fail_are_counted_and_skipped_ones_are_not():
+def test_visible_checks_that_fail_are_counted_and_skipped_ones_are_not() -> None:
     skipped = check("fold.see", Outcome.SKIPPED, 2, message="it is dark")
     said = results(report(graded(SIT, skipped)), COURSE, "never", 1)["output"]
     assert said == f"Your visible checks pass.\n{SEED}"
@@ -99,19 +99,19 @@ def test_visible_checks_that_fail_are_counted_and_skipped_ones_are_not():
     assert skipped_test["output"] == "Skipped: it is dark"
 
 
-def test_what_grading_the_submission_showed_is_told_at_once():
+def test_what_grading_the_submission_showed_is_told_at_once() -> None:
     of = replace(report(graded(SIT)), notes=("seed 7", "Is it the right file?"))
     said = results(of, COURSE, "published", 1, ["It was renamed."])["output"]
     assert said.startswith("It was renamed.\nIs it the right file?\nYour visible checks pass.")
 
 
-def test_another_stage_to_mend_first_is_named():
+def test_another_stage_to_mend_first_is_named() -> None:
     fly = entries(report(graded(SIT, FLY, caused_by="fold")))["1.2"]
     assert fly["output"].startswith("Fix fold first: this stage fails because of it.")
     assert "A hint" not in fly["output"]
 
 
-def test_the_score_is_never_more_than_the_maximum():
+def test_the_score_is_never_more_than_the_maximum() -> None:
     of = report(graded(SIT), graded(check("nest.x", Outcome.PASSED, 2)), score=4.000001, bonus=2)
     data = results(of, COURSE, "published", 1)
     assert data["score"] == 4
@@ -126,12 +126,12 @@ def test_the_score_is_never_more_than_the_maximum():
     [graded(SIT, check("fold.fly", Outcome.ERROR)), graded(SIT, status=Status.ERROR)],
     ids=["a check", "a stage"],
 )
-def test_the_graders_own_failure_is_no_verdict(broken):
+def test_the_graders_own_failure_is_no_verdict(broken: StageResult) -> None:
     with pytest.raises(ValueError, match="fold: the grader could not run its checks"):
         results(report(broken), COURSE, "published", 1)
 
 
-def test_nothing_that_a_student_wrote_is_markup():
+def test_nothing_that_a_student_wrote_is_markup() -> None:
     loud = check("fold.fly", Outcome.FAILED, message="<b>\x1b[31m" + "x" * 20_000)
     data = results(report(graded(loud)), COURSE, "published", 1)
     formats = {data["output_format"], data["test_output_format"], data["test_name_format"]}
@@ -140,13 +140,13 @@ def test_nothing_that_a_student_wrote_is_markup():
     assert len(data["tests"][0]["output"]) <= 10_000
 
 
-def test_what_cannot_be_read_gets_nothing_and_says_why():
+def test_what_cannot_be_read_gets_nothing_and_says_why() -> None:
     data = refusal("It is \x07 no notebook", 0.1)
     assert data["score"] == 0
     assert data["output"] == "It is \\x07 no notebook\nNo points. Fix that and submit again."
     assert data["tests"][0]["visibility"] == "visible"
 
 
-def test_a_name_with_a_quote_stays_one_word_of_the_scripts():
+def test_a_name_with_a_quote_stays_one_word_of_the_scripts() -> None:
     assert "--assignment 'it'\"'\"'s' --hidden due --minutes 8 " in run_script("it's", "due", 8.0)
     assert "The autograder for 'a b' is ready" in setup_script(["numpy"], "a b")

@@ -26,7 +26,7 @@ def project(course: Course) -> dict[str, Any]:
     return tomllib.loads(course_project(course, ("exercises", "hints")))
 
 
-def test_a_course_that_says_nothing_names_its_title_and_its_libraries(course):
+def test_a_course_that_says_nothing_names_its_title_and_its_libraries(course: Course) -> None:
     about = project(course)["project"]
     assert {**about, "dependencies": 0} == {
         "name": "smoothing",
@@ -40,7 +40,7 @@ def test_a_course_that_says_nothing_names_its_title_and_its_libraries(course):
     assert library(kit) == "course-grader" and others == ["numpy"]
 
 
-def test_a_course_says_once_who_wrote_it_and_what_it_needs(course):
+def test_a_course_says_once_who_wrote_it_and_what_it_needs(course: Course) -> None:
     (course.root / "LICENSE").write_text("Mine", encoding="utf-8")
     about = project(
         replace(
@@ -60,7 +60,7 @@ def test_a_course_says_once_who_wrote_it_and_what_it_needs(course):
     assert about["description"] == 'Paper "birds"'
 
 
-def test_the_folder_of_a_course_begins_as_the_name_of_its_dist_info(course):
+def test_the_folder_of_a_course_begins_as_the_name_of_its_dist_info(course: Course) -> None:
     course = replace(course, package="Paper-Birds.Course")
     assert package_folder(course) == "paper_birds_course"
     wheel = project(course)["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -68,7 +68,9 @@ def test_the_folder_of_a_course_begins_as_the_name_of_its_dist_info(course):
     assert wheel["only-include"] == ["course.toml", "exercises", "hints"]
 
 
-def test_the_copy_of_a_course_of_plain_python_names_neither_this_course_nor_torch(course):
+def test_the_copy_of_a_course_of_plain_python_names_neither_this_course_nor_torch(
+    course: Course,
+) -> None:
     files = student_files(replace(course, preload=(), requirements=()))
     own = b"".join(files[name] for name in ("pyproject.toml", "README.md", "kit/pyproject.toml"))
     said = re.sub(rb"^#.*\n", b"", own, flags=re.M)
@@ -78,7 +80,7 @@ def test_the_copy_of_a_course_of_plain_python_names_neither_this_course_nor_torc
     assert student_files(course)["LICENSE"] == b"Mine"
 
 
-def test_the_kits_project_is_this_ones_without_the_course():
+def test_the_kits_project_is_this_ones_without_the_course() -> None:
     whole, kit = toml(ROOT / "pyproject.toml")["project"], toml(KIT / "pyproject.toml")["project"]
     for key in ("name", "requires-python", "scripts", "license"):
         assert kit[key] == whole[key]
@@ -88,7 +90,7 @@ def test_the_kits_project_is_this_ones_without_the_course():
     assert (KIT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_constraints_are_the_courses_own_or_the_kits_in_one_file(course):
+def test_constraints_are_the_courses_own_or_the_kits_in_one_file(course: Course) -> None:
     kits = (KIT / "constraints.txt").read_bytes()
     assert read_constraints(course) == kits
     (course.root / "more.txt").write_bytes(b"rich==14.0\n")

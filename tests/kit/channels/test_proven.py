@@ -1,5 +1,7 @@
 """A course is proven as long as no file of its author changes."""
 
+from pathlib import Path
+
 import pytest
 
 from grader.channels.proven import is_proven, remember_proven
@@ -12,7 +14,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("file", CHANGES)
-def test_a_proof_holds_until_a_file_changes(tmp_path, file):
+def test_a_proof_holds_until_a_file_changes(tmp_path: Path, file: str) -> None:
     root = tmp_path / "tiny"
     course = copy_tiny(root)
     assert not is_proven(course)

@@ -20,7 +20,7 @@ from grader.channels.project import library
 from grader.command.main import main
 from tests.kit.support.checkout import ROOT, TINY
 from tests.kit.support.files import edit, notebook, write_files
-from tests.kit.support.tiny import copy_tiny
+from tests.kit.support.tiny import Capture, Typed, copy_tiny
 
 VISIBLE = '[[stages]]\nslug = "moving_average"\nvisible = ["length", "values"]\n'
 
@@ -158,7 +158,7 @@ def expect_gradescopes_form(results: Results) -> None:
 # --- the zip -----------------------------------------------------------------------------------
 
 
-def test_the_zip_has_the_scripts_at_its_top_and_the_whole_course_in_it(archive):
+def test_the_zip_has_the_scripts_at_its_top_and_the_whole_course_in_it(archive: Path) -> None:
     with zipfile.ZipFile(archive) as file:
         infos = {info.filename: info for info in file.infolist()}
     for name in ("setup.sh", "run_autograder"):
@@ -172,7 +172,7 @@ def test_the_zip_has_the_scripts_at_its_top_and_the_whole_course_in_it(archive):
 
 @posix_only
 @pytest.mark.parametrize("course_folder, torch", [(ROOT, True), (TINY.root, False)])
-def test_what_setup_installs_is_pinned(course_folder, torch, tmp_path):
+def test_what_setup_installs_is_pinned(course_folder: Path, torch: bool, tmp_path: Path) -> None:
     """The packages are those that grading needs, all in constraints.txt, torch without CUDA."""
     out = tmp_path / "a.zip"
     assert main(["release", "gradescope", "--course", str(course_folder), "--out", str(out)]) == 0
@@ -209,7 +209,7 @@ def test_what_setup_installs_is_pinned(course_folder, torch, tmp_path):
         assert [line for line in ran if line == f"chmod -R go= {source}"]
 
 
-def test_each_assignment_has_a_zip_of_its_own(course, tmp_path, refused):
+def test_each_assignment_has_a_zip_of_its_own(course: Path, tmp_path: Path, refused: Typed) -> None:
     copy, out = tmp_path / "copy", tmp_path / "a.zip"
     shutil.copytree(course, copy)
     tables = "".join(
@@ -227,7 +227,7 @@ def test_each_assignment_has_a_zip_of_its_own(course, tmp_path, refused):
 
 
 @posix_only
-def test_a_right_answer_gets_everything(autograder):
+def test_a_right_answer_gets_everything(autograder: Autograder) -> None:
     results = autograder.grade({"moving_average.py": RIGHT, "smooth.py": SMOOTH})
     assert results["score"] == 10
     assert results["output"].startswith(
@@ -237,7 +237,7 @@ def test_a_right_answer_gets_everything(autograder):
 
 
 @posix_only
-def test_a_check_is_shown_at_once_only_if_it_is_visible(autograder):
+def test_a_check_is_shown_at_once_only_if_it_is_visible(autograder: Autograder) -> None:
     results = autograder.grade({"moving_average.py": ACCEPTS_ALL, "smooth.py": SMOOTH})
     shown = [t["name"] for t in results["tests"] if t["visibility"] == "visible"]
     assert shown == [
@@ -281,8 +281,12 @@ CELLS = notebook(RIGHT, SMOOTH.replace("from moving_average import moving_averag
     ids=lambda value: next(iter(value), "nothing") if isinstance(value, dict) else None,
 )
 def test_what_is_handed_in_under_other_names_or_broken(
-    autograder, files, score, said, checks_apart
-):
+    autograder: Autograder,
+    files: dict[str, str | bytes],
+    score: float,
+    said: str,
+    checks_apart: None,
+) -> None:
     results = autograder.grade_here(files)
     assert results["score"] == score
     assert said in results["output"]
@@ -319,7 +323,7 @@ def moving_average(values, width):
 
 @posix_only
 @pytest.mark.parametrize("name", HOSTILE)
-def test_whatever_a_submission_does_there_are_results(autograder, name):
+def test_whatever_a_submission_does_there_are_results(autograder: Autograder, name: str) -> None:
     source = HOSTILE[name].replace("{root}", str(autograder.root))
     results = autograder.grade({"moving_average.py": source, "smooth.py": SMOOTH})
     text = json.dumps(results)
@@ -331,7 +335,7 @@ def test_whatever_a_submission_does_there_are_results(autograder, name):
 
 
 @posix_only
-def test_a_failure_of_the_grader_is_no_score_at_all(archive, tmp_path):
+def test_a_failure_of_the_grader_is_no_score_at_all(archive: Path, tmp_path: Path) -> None:
     autograder = Autograder(tmp_path / "autograder", archive)
     autograder.results_file.write_text("{}")  # of an earlier run
     check = autograder.root / "source" / "course" / "tests" / "checks" / "test_smooth.py"
@@ -346,7 +350,9 @@ def test_a_failure_of_the_grader_is_no_score_at_all(archive, tmp_path):
 
 @posix_only
 @pytest.mark.slow
-def test_a_submission_that_takes_too_long_gets_what_it_earned_before(course, tmp_path):
+def test_a_submission_that_takes_too_long_gets_what_it_earned_before(
+    course: Path, tmp_path: Path
+) -> None:
     slow = SMOOTH.replace("for _ in", "import time; time.sleep(60)\n    for _ in")
     write_files(tmp_path / "submission", {"moving_average.py": RIGHT, "smooth.py": slow})
     shutil.copytree(course, tmp_path / "course")
@@ -374,7 +380,7 @@ METADATA = {
 }
 
 
-def test_gradescopes_metadata_tells_who_is_late(tmp_path, capsys):
+def test_gradescopes_metadata_tells_who_is_late(tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / "tiny"
     copy_tiny(folder, {"[limits]": LATE})
     write_files(tmp_path / "submission", {"moving_average.py": ACCEPTS_ALL, "smooth.py": SMOOTH})
@@ -402,7 +408,9 @@ def test_gradescopes_metadata_tells_who_is_late(tmp_path, capsys):
 
 
 @posix_only
-def test_the_points_are_those_of_grade(autograder, course, tmp_path, capsys):
+def test_the_points_are_those_of_grade(
+    autograder: Autograder, course: Path, tmp_path: Path, capsys: Capture
+) -> None:
     file = tmp_path / "smoothing.ipynb"
     file.write_text(notebook(ACCEPTS_ALL), encoding="utf-8")
     capsys.readouterr()
@@ -416,7 +424,7 @@ def test_the_points_are_those_of_grade(autograder, course, tmp_path, capsys):
 
 @posix_only
 @pytest.mark.slow
-def test_the_course_itself_on_gradescope(tmp_path):
+def test_the_course_itself_on_gradescope(tmp_path: Path) -> None:
     out = tmp_path / "a.zip"
     assert main(["release", "gradescope", "--course", str(ROOT), "--out", str(out)]) == 0
     autograder = Autograder(tmp_path / "autograder", out)
@@ -442,7 +450,7 @@ def steps_of(repository: Path) -> list[dict[str, Any]]:
     return steps
 
 
-def test_a_repository_has_the_stubs_the_grader_and_the_workflow(repository):
+def test_a_repository_has_the_stubs_the_grader_and_the_workflow(repository: Path) -> None:
     names = {p.relative_to(repository).as_posix() for p in repository.rglob("*") if p.is_file()}
     wanted = {".github/workflows/classroom.yml", ".gitignore", "README.md", "course.toml"}
     wanted |= {"exercises/smooth.py", "kit/grader/engine.py", "tests/checks/test_moving_average.py"}
@@ -452,7 +460,7 @@ def test_a_repository_has_the_stubs_the_grader_and_the_workflow(repository):
     assert "Then start:\n\n```sh\ngrade watch" in read_me and "grade init" not in read_me
 
 
-def test_the_workflow_runs_what_grades_the_visible_checks(repository, tmp_path):
+def test_the_workflow_runs_what_grades_the_visible_checks(repository: Path, tmp_path: Path) -> None:
     graders = [step for step in steps_of(repository) if "command" in step.get("with", {})]
     assert [step["id"] for step in graders] == ["moving_average"]
     assert graders[0]["with"]["max-score"] == 4
@@ -470,8 +478,8 @@ def test_the_workflow_runs_what_grades_the_visible_checks(repository, tmp_path):
 
 
 def test_a_repository_that_is_there_is_brought_up_to_date_and_no_other_folder_is(
-    course, repository, tmp_path, refused
-):
+    course: Path, repository: Path, tmp_path: Path, refused: Typed
+) -> None:
     words = ["release", "github", "--course", str(course), "--out"]
     (repository / "notes.md").write_text("ours", encoding="utf-8")
     (repository / "README.md").write_text("old", encoding="utf-8")
@@ -482,7 +490,7 @@ def test_a_repository_that_is_there_is_brought_up_to_date_and_no_other_folder_is
     assert "is not empty: choose a new folder with --out" in refused(*words, str(tmp_path))
 
 
-def test_a_course_without_visible_checks_has_nothing_to_run(tmp_path, refused):
+def test_a_course_without_visible_checks_has_nothing_to_run(tmp_path: Path, refused: Typed) -> None:
     words = ["release", "github", "--course", str(TINY.root), "--out", str(tmp_path / "out")]
     assert "no stage has `visible` checks, so there is nothing to run" in refused(*words)
 
@@ -512,7 +520,7 @@ def canvas(tmp_path: Path, *words: str, roster: str = ROSTER, scores: str = EXPO
     return main(["release", "canvas", *files, "--out", str(tmp_path / "out.csv"), *words])
 
 
-def test_scores_of_nbgrader_become_a_table_for_canvas(tmp_path, capsys):
+def test_scores_of_nbgrader_become_a_table_for_canvas(tmp_path: Path, capsys: Capture) -> None:
     assert canvas(tmp_path, "--assignment", "Heads") == 0
     assert (tmp_path / "out.csv").read_text(encoding="utf-8") == (
         "Student,ID,SIS User ID,SIS Login ID,Section,Heads (77)\n"
@@ -528,14 +536,16 @@ def test_scores_of_nbgrader_become_a_table_for_canvas(tmp_path, capsys):
     assert "points possible" not in said
 
 
-def test_no_table_that_is_read_is_replaced(tmp_path, capsys):
+def test_no_table_that_is_read_is_replaced(tmp_path: Path, capsys: Capture) -> None:
     for name in ("roster.csv", "grades.csv"):
         assert canvas(tmp_path, "--assignment", "Heads", "--out", str(tmp_path / name)) == 2
         assert "is one of the tables that are read" in capsys.readouterr().err
     assert (tmp_path / "roster.csv").read_text("utf-8") == ROSTER
 
 
-def test_logins_that_are_one_students_are_left_out_and_named(tmp_path, capsys):
+def test_logins_that_are_one_students_are_left_out_and_named(
+    tmp_path: Path, capsys: Capture
+) -> None:
     scores = "student_id,score\nAda,1\nada ,2\nbob,5\n"
     assert canvas(tmp_path, "--assignment", "Heads", scores=scores) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -544,7 +554,7 @@ def test_logins_that_are_one_students_are_left_out_and_named(tmp_path, capsys):
     assert "s1,ada,A,\n" in rows and "bob,A,5\n" in rows
 
 
-def test_where_a_table_is_wrong_nothing_is_written(tmp_path, capsys):
+def test_where_a_table_is_wrong_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
     assert canvas(tmp_path, "--assignment", "Heads", "--from", "x") == 2
     assert "grades.csv: has no assignment 'x', only heads" in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
@@ -553,7 +563,9 @@ def test_where_a_table_is_wrong_nothing_is_written(tmp_path, capsys):
 # --- JUnit -------------------------------------------------------------------------------------
 
 
-def test_grade_writes_junit_beside_what_it_prints(tmp_path, grade, refused):
+def test_grade_writes_junit_beside_what_it_prints(
+    tmp_path: Path, grade: Typed, refused: Typed
+) -> None:
     words = ["--course", str(TINY.root), "--submission", str(TINY.root / "solutions"), "--json"]
     assert json.loads(grade(*words, "--junit", str(tmp_path / "r.xml")))["score"] == 10
     root = ElementTree.parse(tmp_path / "r.xml").getroot()
@@ -565,7 +577,7 @@ def test_grade_writes_junit_beside_what_it_prints(tmp_path, grade, refused):
 # --- what is released is proven ----------------------------------------------------------------
 
 
-def test_without_a_word_it_lists_what_can_be_released(capsys):
+def test_without_a_word_it_lists_what_can_be_released(capsys: Capture) -> None:
     assert main(["release"]) == 2
     shown = capsys.readouterr().out
     assert "nbgrader    make a course" in shown and "blackboard  write" in shown
@@ -573,14 +585,18 @@ def test_without_a_word_it_lists_what_can_be_released(capsys):
     assert capsys.readouterr().err.startswith("grade: invalid choice: 'x' (choose from")
 
 
-def test_outside_a_course_a_release_names_the_one_it_takes(tmp_path, capsys, monkeypatch):
+def test_outside_a_course_a_release_names_the_one_it_takes(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["release", "gradescope"]) == 0
     assert f"so this takes the one in {ROOT};" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_a_release_warns_until_the_whole_course_is_proven_as_it_is(tmp_path, capsys):
+def test_a_release_warns_until_the_whole_course_is_proven_as_it_is(
+    tmp_path: Path, capsys: Capture
+) -> None:
     root = copy_tiny(tmp_path / "tiny").root
     warning = "warning: this version of the course is not proven: run `grade verify` first"
 
@@ -600,7 +616,7 @@ def test_a_release_warns_until_the_whole_course_is_proven_as_it_is(tmp_path, cap
     assert is_warned()
 
 
-def test_scores_need_no_proof_of_the_course(tmp_path, capsys):
+def test_scores_need_no_proof_of_the_course(tmp_path: Path, capsys: Capture) -> None:
     roster = "Identifier,Email address,Grade,Last modified (grade)\n1,a@x.org,,-\n"
     (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
     (tmp_path / "scores.csv").write_text("student_id,score\na@x.org,9\n", encoding="utf-8")

@@ -8,6 +8,7 @@ asks for: quotes around each cell between commas, and none between tabs.
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from grader.channels.rosters import PointsImport, blackboard_import, canvas_impo
 from grader.classes.folder.csv_files import csv_text
 from grader.command.main import main
 from grader.types.errors import KitError
+from tests.kit.support.tiny import Capture
 
 HEADER = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
 NO_FIVE = ["", "", "", ""]
@@ -35,7 +37,7 @@ def done(assignment: str = "Heads (77)", **scores: float) -> PointsImport:
     return canvas_import(ROSTER, scores or SCORES, assignment)
 
 
-def test_only_the_students_columns_and_the_chosen_one_are_there_in_canvas_order():
+def test_only_the_students_columns_and_the_chosen_one_are_there_in_canvas_order() -> None:
     assert [list(row) for row in done().rows] == [
         [*HEADER, "Heads (77)"],
         ["", *NO_FIVE, "Manual Posting"],
@@ -48,7 +50,7 @@ def test_only_the_students_columns_and_the_chosen_one_are_there_in_canvas_order(
     ]
 
 
-def test_who_has_no_score_and_which_score_has_no_student_is_told():
+def test_who_has_no_score_and_which_score_has_no_student_is_told() -> None:
     found = done()
     assert found.given == 2
     assert found.without_score == ("Student, Test (b41c)",)
@@ -57,36 +59,36 @@ def test_who_has_no_score_and_which_score_has_no_student_is_told():
     assert (found.column, found.points_possible) == ("Heads (77)", "100")
 
 
-def test_a_name_that_is_no_login_may_end_in_canvas_own_number():
+def test_a_name_that_is_no_login_may_end_in_canvas_own_number() -> None:
     found = done(byronada_11=7.0, bob=5.0, x_12=6.0, y_99=1.0)
     assert [row[-1] for row in found.rows[3:5]] == ["7", "5"]
     assert found.without_student == ("x_12", "y_99")
 
 
-def test_nobody_gets_points_by_a_number_that_several_names_end_in():
+def test_nobody_gets_points_by_a_number_that_several_names_end_in() -> None:
     found = done(byronada_11=7.0, eve_1_x_11=0.0)
     assert found.given == 0
     assert found.without_student == ("byronada_11", "eve_1_x_11")
 
 
-def test_a_login_is_taken_for_no_number():
+def test_a_login_is_taken_for_no_number() -> None:
     roster = [*ROSTER, ["Eve", "16", "s6", "eve_14", "A", "", "", "", "", ""]]
     found = canvas_import(roster, {"eve_14": 3.0}, "Heads (78)")
     assert [row[-1] for row in found.rows[-3:]] == ["", "", "3"]
 
 
-def test_no_student_is_ever_dropped_and_a_cell_without_a_score_stays():
+def test_no_student_is_ever_dropped_and_a_cell_without_a_score_stays() -> None:
     found = done("Essay (1)", nobody=1.0)
     assert [row[0] for row in found.rows[2:]] == [row[0] for row in ROSTER[3:]]
     assert found.column == "Essay (1) (80)"
     assert found.rows[2][-1] == "9"
 
 
-def test_a_row_that_says_nothing_of_the_chosen_assignment_is_left_out():
+def test_a_row_that_says_nothing_of_the_chosen_assignment_is_left_out() -> None:
     assert done("Heads (78)").rows[1][0] == "    Points Possible"
 
 
-def test_names_reach_the_file_as_canvas_gave_them():
+def test_names_reach_the_file_as_canvas_gave_them() -> None:
     text = csv_text(done().rows)
     assert '"=""=HYPERLINK(1)"""' in text
     assert [tuple(row) for row in csv.reader(io.StringIO(text))] == list(done().rows)
@@ -102,7 +104,7 @@ def test_names_reach_the_file_as_canvas_gave_them():
         (["Student", "ID", "SIS User ID", "SIS Login ID", "Root Account", "Section"], 6),
     ],
 )
-def test_the_columns_about_students_that_canvas_knows(header, columns):
+def test_the_columns_about_students_that_canvas_knows(header: list[str], columns: int) -> None:
     place = header.index("SIS Login ID")
     row = ["x"] * len(header)
     row[place] = "ada"
@@ -112,7 +114,7 @@ def test_the_columns_about_students_that_canvas_knows(header, columns):
     assert rows[1][columns] == "7"
 
 
-def test_short_rows_are_students_too():
+def test_short_rows_are_students_too() -> None:
     rows = canvas_import([[*HEADER, "Heads (77)"], ["Ada", "1", "", "ada"]], {"ada": 7}, "Heads")
     assert rows.rows[1] == ("Ada", "1", "", "ada", "", "7")
 
@@ -129,7 +131,9 @@ def test_short_rows_are_students_too():
         ([*ROSTER, ROSTER[4]], {"bob": 1}, "Heads (77)", "'bob' is the name of two students"),
     ],
 )
-def test_what_is_wrong_is_said(roster, scores, assignment, fault):
+def test_what_is_wrong_is_said(
+    roster: list[list[str]], scores: dict[str, float], assignment: str, fault: str
+) -> None:
     with pytest.raises(KitError, match=fault):
         canvas_import(roster, scores, assignment)
 
@@ -155,7 +159,7 @@ BOOK = [
 ]
 
 
-def test_moodle_gets_the_columns_that_it_reads_and_only_students_with_a_score():
+def test_moodle_gets_the_columns_that_it_reads_and_only_students_with_a_score() -> None:
     scores = {"ada@x.org": 87.456, "S2": 0.0, "cyn@x.org": 1.0, "zed": 5.0}
     found = moodle_import(WORKSHEET, scores)
     assert [list(row) for row in found.rows] == [
@@ -169,13 +173,13 @@ def test_moodle_gets_the_columns_that_it_reads_and_only_students_with_a_score():
     assert found.without_student == ("zed",)
 
 
-def test_moodle_knows_the_names_of_its_own_downloads():
+def test_moodle_knows_the_names_of_its_own_downloads() -> None:
     found = moodle_import(WORKSHEET, {"Ada_71": 1.0, "Dee Doe_74": 2.0, "Eve_99": 3.0})
     assert [row[:2] for row in found.rows[1:]] == [("Participant 71", "1"), ("Participant 74", "2")]
     assert found.without_student == ("Eve_99",)
 
 
-def test_blackboard_gets_the_username_and_the_one_column():
+def test_blackboard_gets_the_username_and_the_one_column() -> None:
     found = blackboard_import(BOOK, {"ADA": 4.5, "s2": 5.0, "zed": 1.0}, "Heads")
     assert list(found.rows) == [("Username", HEADS), ("ada", "4.5"), ("bob", "5")]
     assert found.points_possible == "5" and found.without_student == ("zed",)
@@ -183,7 +187,7 @@ def test_blackboard_gets_the_username_and_the_one_column():
     assert blackboard_import(BOOK, {"ada": 1.0}, HEADS).column == HEADS
 
 
-def test_blackboard_knows_the_names_of_its_own_downloads():
+def test_blackboard_knows_the_names_of_its_own_downloads() -> None:
     book = [*BOOK, ["Lee", "Sam", "x_ada", "s5", "", ""]]
     names = {"Home_work_ada": 1.0, "Home_work_x_ada": 2.0, "a_cyn": 3.0, "b_cyn": 4.0, "bob": 5.0}
     found = blackboard_import(book, names, "Heads")
@@ -192,7 +196,7 @@ def test_blackboard_knows_the_names_of_its_own_downloads():
 
 
 @pytest.mark.parametrize("fill", [moodle_import, blackboard_import])
-def test_a_table_from_elsewhere_is_refused(fill):
+def test_a_table_from_elsewhere_is_refused(fill: object) -> None:
     assert callable(fill)
     for table in ([], [[]], [["Student", "ID"]], [["Username"]], [["Username", "a", "a"]]):
         with pytest.raises(KitError, match=r"the roster: |has no such column"):
@@ -202,7 +206,7 @@ def test_a_table_from_elsewhere_is_refused(fill):
 @pytest.mark.parametrize(
     ("assignment", "said"), [("Hands", "did you mean 'Heads'"), ("B", "it has: Heads, A")]
 )
-def test_a_column_that_is_not_there_is_named(assignment, said):
+def test_a_column_that_is_not_there_is_named(assignment: str, said: str) -> None:
     with pytest.raises(KitError, match=said):
         blackboard_import(BOOK, {}, assignment)
     twice = [[*BOOK[0], "Heads [y] |9"]]
@@ -210,12 +214,14 @@ def test_a_column_that_is_not_there_is_named(assignment, said):
         blackboard_import(twice, {}, "Heads")
 
 
-def test_one_score_for_two_students_is_refused():
+def test_one_score_for_two_students_is_refused() -> None:
     with pytest.raises(KitError, match="'ada' is the name of two students"):
         blackboard_import([*BOOK, ["", "", "x", "ADA", "", ""]], {"ada": 1.0}, "Heads")
 
 
-def test_the_command_reads_blackboards_wide_tabs_and_says_where_to_upload(tmp_path, capsys):
+def test_the_command_reads_blackboards_wide_tabs_and_says_where_to_upload(
+    tmp_path: Path, capsys: Capture
+) -> None:
     roster, scores, out = (tmp_path / name for name in ("book.xls", "scores.csv", "out.csv"))
     roster.write_text("\n".join("\t".join(row) for row in BOOK), encoding="utf-16")
     scores.write_text("student_id,score,max_score\nada,4,10\n", encoding="utf-8")

@@ -23,7 +23,7 @@ from grader.types.errors import KitError
         ("", [], ","),
     ],
 )
-def test_a_table_of_either_kind(text, rows, between):
+def test_a_table_of_either_kind(text: str, rows: list[list[str]], between: str) -> None:
     assert parse_table(text, "t.csv") == (rows, between)
 
 
@@ -33,12 +33,12 @@ EXPORT = (
 )
 
 
-def test_the_export_of_nbgrader_which_quotes_nothing():
+def test_the_export_of_nbgrader_which_quotes_nothing() -> None:
     text = EXPORT + "a,,2026-01-01,ada,Byron, Lady,Ada,,9.0,1.0,8.0,10.0\n"
     assert parse_scores(text, None, "x").by_login == {"ada": 8.0}
 
 
-def test_who_has_handed_nothing_in_has_no_score():
+def test_who_has_handed_nothing_in_has_no_score() -> None:
     text = EXPORT + "a,,,bob,,,,0.0,0.0,0.0,10.0\na,,2026-01-01,cyn,,,,0.0,0.0,0.0,10.0\n"
     found = parse_scores(text, "a", "x")
     assert found.by_login == {"cyn": 0.0}
@@ -63,23 +63,23 @@ ADA = "student_id,score\nada,1\n"
         ),
     ],
 )
-def test_what_is_wrong_is_said(text, assignment, said):
+def test_what_is_wrong_is_said(text: str, assignment: str | None, said: str) -> None:
     with pytest.raises(KitError, match=said):
         parse_scores(text, assignment, "x")
 
 
-def test_points_that_nobody_knows_are_no_score():
+def test_points_that_nobody_knows_are_no_score() -> None:
     assert parse_scores("student_id,score\nada,\nbob, \ncyn,0\n", None, "x").by_login == {"cyn": 0}
 
 
-def test_logins_that_differ_only_by_case_or_spaces_get_no_score_and_stop_nobody():
+def test_logins_that_differ_only_by_case_or_spaces_get_no_score_and_stop_nobody() -> None:
     text = "student_id,score\nAda,1\nada,2\n bob,3\nbob ,3\ncyn,4\nDee ,5\ndee,\n"
     found = parse_scores(text, None, "x")
     assert found.by_login == {"cyn": 4, "Dee": 5}
     assert found.unclear == ("Ada", "ada", " bob", "bob ")
 
 
-def test_a_login_is_read_as_grade_class_wrote_it():
+def test_a_login_is_read_as_grade_class_wrote_it() -> None:
     logins = ["-ada", "+bob", "@cyn", "'dee'", "="]
     rows = [["student_id", "score"], *([csv_cell(login), "1"] for login in logins)]
     assert list(parse_scores(csv_text(rows), None, "x").by_login) == logins
@@ -87,7 +87,7 @@ def test_a_login_is_read_as_grade_class_wrote_it():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of nbgrader's own libraries
-def test_what_nbgrader_itself_exports(tmp_path, monkeypatch):
+def test_what_nbgrader_itself_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     api = pytest.importorskip("nbgrader.api")
     from nbgrader.plugins import CsvExportPlugin
 

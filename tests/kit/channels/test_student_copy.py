@@ -118,22 +118,22 @@ def shown(*visible: str, source: str = CHECKS) -> str:
 # --- the visible checks ------------------------------------------------------------------------
 
 
-def test_visible_checks_keep_what_they_reach_and_no_more():
+def test_visible_checks_keep_what_they_reach_and_no_more() -> None:
     assert shown("values", "gpu") == VISIBLE
     assert shown("values", "gpu", source=CHECKS.replace("\n", "\r\n")) == VISIBLE
 
 
-def test_a_check_that_stands_in_and_is_visible_goes_on_to_do_so():
+def test_a_check_that_stands_in_and_is_visible_goes_on_to_do_so() -> None:
     assert '@pytest.mark.points(1, stand_in="torn")' in shown("gpu", "torn")
 
 
-def test_what_a_name_is_changed_by_goes_along():
+def test_what_a_name_is_changed_by_goes_along() -> None:
     source = "A = [1]\nB = 2\nA += [B]\npytestmark = B\n\ndef test_a():\n    assert A\n"
     kept = shown("a", source=source)
     assert "A = [1]\nB = 2\nA += [B]\npytestmark = B\n" in kept
 
 
-def test_no_visible_check_leaves_a_file_without_any():
+def test_no_visible_check_leaves_a_file_without_any() -> None:
     assert shown() == '"""Fold a sheet: its checks run on submission; none is visible."""\n'
 
 
@@ -152,7 +152,7 @@ def test_no_visible_check_leaves_a_file_without_any():
         ),
     ],
 )
-def test_what_cannot_be_shown_is_the_authors_fault(source, visible, said):
+def test_what_cannot_be_shown_is_the_authors_fault(source: str, visible: str, said: str) -> None:
     with pytest.raises(CourseError, match=said):
         shown(visible, source=source)
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_shown_is_the_authors_fault(source, visible, said):
 
 
 @pytest.mark.parametrize("before", ["", "partial = false\n"])
-def test_the_copy_says_of_itself_that_it_is_partial(before):
+def test_the_copy_says_of_itself_that_it_is_partial(before: str) -> None:
     text = before + (ROOT / "course.toml").read_text(encoding="utf-8")
     copy = partial_toml(text)
     assert "# The course: stages in the order" in copy
@@ -183,7 +183,7 @@ def test_the_copy_says_of_itself_that_it_is_partial(before):
         ("it says `sheet.fold(corner, other_corner).press()`", True),
     ],
 )
-def test_a_line_leaks_whole_and_a_long_one_as_a_part_of_another(line, found):
+def test_a_line_leaks_whole_and_a_long_one_as_a_part_of_another(line: str, found: bool) -> None:
     secrets = {"return sheet // 2": "solutions/fold.py:3"}
     secrets["sheet.fold(corner, other_corner).press()"] = "solutions/fold.py:3"
     files = {"hints/fold.md": f"# Fold\n{line}\n".encode()}
@@ -191,7 +191,7 @@ def test_a_line_leaks_whole_and_a_long_one_as_a_part_of_another(line, found):
     assert leaks(files, secrets) == expected
 
 
-def test_a_hint_that_gives_a_line_away_stops_the_release(course):
+def test_a_hint_that_gives_a_line_away_stops_the_release(course: Course) -> None:
     student_files(course)
     with open(course.stages[2].hints_file, "a", encoding="utf-8") as file:
         file.write("\n    neighbours_in_pairs = pairwise(values)\n")
@@ -259,7 +259,7 @@ def within(text: str, lines: Iterable[str], letters: int) -> set[str]:
     return {line for line in lines if line[:letters] in begun and line in text}
 
 
-def test_no_byte_of_the_zip_is_a_secret(bundle):
+def test_no_byte_of_the_zip_is_a_secret(bundle: Mapping[str, bytes]) -> None:
     hidden = secrets(COURSE)
     assert len(hidden) > 1000
     with zipfile.ZipFile(io.BytesIO(zipped(bundle, "copy"))) as archive:
@@ -272,7 +272,7 @@ def test_no_byte_of_the_zip_is_a_secret(bundle):
         assert within(text, hidden, 30) == set(), name
 
 
-def test_no_hidden_check_is_named_or_described(bundle):
+def test_no_hidden_check_is_named_or_described(bundle: Mapping[str, bytes]) -> None:
     text = b"\n".join(bundle.values()).decode("utf-8", "replace")
     # What is hidden of one stage may be visible of another.
     told = "\n".join(line for stage in COURSE.stages for line in hidden_part(stage)[1])
@@ -287,7 +287,7 @@ def test_no_hidden_check_is_named_or_described(bundle):
         assert [name for name in names if re.search(rf"\b{name}\b", checks)] == []
 
 
-def test_students_learn_how_to_install_a_small_torch(bundle):
+def test_students_learn_how_to_install_a_small_torch(bundle: Mapping[str, bytes]) -> None:
     lines = bundle["README.md"].decode().splitlines()
     (number,) = [n for n, line in enumerate(lines) if "download.pytorch.org/whl/cpu" in line]
     assert lines[number].startswith('pip install "torch==')
@@ -295,14 +295,14 @@ def test_students_learn_how_to_install_a_small_torch(bundle):
     assert b"pytorch" not in student_files(TINY)["README.md"]
 
 
-def test_hints_and_questions_that_can_be_read_are_in_the_bundle(bundle):
+def test_hints_and_questions_that_can_be_read_go_along(bundle: Mapping[str, bytes]) -> None:
     for stage in COURSE.stages:
         assert read_hints(stage).rungs and f"hints/{stage.slug}.md" in bundle
         if read_predictions(stage) is not None:
             assert f"hints/predictions/{stage.slug}.md" in bundle
 
 
-def test_the_bundle_holds_what_a_student_needs(bundle):
+def test_the_bundle_holds_what_a_student_needs(bundle: Mapping[str, bytes]) -> None:
     assert {name.split("/")[0] for name in bundle} == {
         *("course.toml", "pyproject.toml", "constraints.txt", "LICENSE", "README.md"),
         *("exercises", "hints", "tests", "kit", ".grade"),
@@ -324,17 +324,17 @@ def test_the_bundle_holds_what_a_student_needs(bundle):
         assert bundle[f".grade/stubs/{stage.file_name}"] == stub
 
 
-def test_what_somebody_wrote_into_exercises_stays_there(course):
+def test_what_somebody_wrote_into_exercises_stays_there(course: Course) -> None:
     course.stages[0].exercise_file.write_text("mine = 1\n", encoding="utf-8")
     assert b"mine" not in student_files(course)["exercises/moving_average.py"]
 
 
-def test_the_same_course_gives_the_same_zip(bundle):
+def test_the_same_course_gives_the_same_zip(bundle: Mapping[str, bytes]) -> None:
     again = zipped(dict(reversed(bundle.items())), "copy")
     assert again == zipped(bundle, "copy")
 
 
-def test_every_stage_is_searched_for_secrets():
+def test_every_stage_is_searched_for_secrets() -> None:
     found = secret_lines(COURSE, COURSE.stages).values()
     for stage in COURSE.stages:
         for file in (stage.solution_file, stage.check_file, stage.misconceptions_file):
@@ -342,7 +342,7 @@ def test_every_stage_is_searched_for_secrets():
     assert any(place.startswith("hints/misconceptions/_attention.py") for place in found)
 
 
-def test_a_line_that_students_see_is_no_secret(course):
+def test_a_line_that_students_see_is_no_secret(course: Course) -> None:
     solution = course.stage("roughness").solution_file
     edit(solution, "    >>> rough", "    (...zqvw = 98765)\n\n    >>> rough")
     edit(solution, "    neighb", "    zqvw = 98765\n    zqvw = 98766\n    neighb")
@@ -351,7 +351,9 @@ def test_a_line_that_students_see_is_no_secret(course):
     assert "zqvw = 98765" not in found
 
 
-def test_a_parameter_on_a_line_of_its_own_is_no_secret_unless_it_has_a_default(course):
+def test_a_parameter_on_a_line_of_its_own_is_no_secret_unless_it_has_a_default(
+    course: Course,
+) -> None:
     with course.stage("roughness").misconceptions_file.open("a", encoding="utf-8") as file:
         file.write(
             "\n\ndef helper(\n    zqvw: list[float] | None,\n    qvwz: int = 98765,\n): ...\n"
@@ -381,7 +383,7 @@ def exam_course(tmp_path: Path, written: str) -> Course:
 
 
 @pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
-def test_a_copy_does_not_tell_who_has_an_extension(tmp_path, written):
+def test_a_copy_does_not_tell_who_has_an_extension(tmp_path: Path, written: str) -> None:
     files = student_files(exam_course(tmp_path, written))
     text = files["course.toml"].decode()
     assert "ada" not in text and "bob" not in text
@@ -389,7 +391,7 @@ def test_a_copy_does_not_tell_who_has_an_extension(tmp_path, written):
     assert assignment.due is not None and not assignment.extensions and assignment.is_exam
 
 
-def test_a_table_of_extensions_is_left_out_whole(tmp_path):
+def test_a_table_of_extensions_is_left_out_whole(tmp_path: Path) -> None:
     table = "[assignments.extensions]\nada = 2026-11-02T23:59:00Z\n# ill\n\nbob = 2026-11-02\n"
     course = exam_course(tmp_path, "")
     toml = course.root / "course.toml"
@@ -408,7 +410,7 @@ ada = 2026-11-02T23:59:00Z
         student_files(course)
 
 
-def test_a_copy_of_an_exam_has_no_hints_for_its_stages(tmp_path):
+def test_a_copy_of_an_exam_has_no_hints_for_its_stages(tmp_path: Path) -> None:
     files = student_files(exam_course(tmp_path, ""))
     assert "hints/moving_average.md" not in files and "hints/smooth.md" in files
     assert "no hints" in files["README.md"].decode()

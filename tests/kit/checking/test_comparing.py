@@ -80,21 +80,21 @@ def said(actual: Any, expected: Any, axes: str, **room: Any) -> str:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "bool"])
-def test_what_is_right_is_met_with_silence(make, dtype):
+def test_what_is_right_is_met_with_silence(make: Make, dtype: str) -> None:
     expect_close(make([[1, 0], [0, 1]], dtype), make([[1, 0], [0, 1]], dtype), axes="B T")
 
 
-def test_other_names_are_shown_beside_the_missing_ones():
+def test_other_names_are_shown_beside_the_missing_ones() -> None:
     with pytest.raises(CheckFailed, match=r"missing +w_q\n  found +c_attn"):
         expect_parameters({"c_attn": torch.ones(2)}, {"w_q": (2,)}, others=True)
 
 
-def test_a_module_without_parameters_is_explained():
+def test_a_module_without_parameters_is_explained() -> None:
     with pytest.raises(CheckFailed, match=r"\(\) is empty\n  missing +w_q\n  in words +layers co"):
         expect_parameters({}, {"w_q": (2,)}, others=True)
 
 
-def test_a_small_matrix_is_shown_whole_with_its_wrong_values_marked(make):
+def test_a_small_matrix_is_shown_whole_with_its_wrong_values_marked(make: Make) -> None:
     assert said(make([[1.0, 2.0], [3.5, 4.0]]), make([[1.0, 2.0], [3.0, 5.0]]), "B T") == (
         "The result is wrong at B=1, T=0 (2 of 4 values, by up to 1)\n"
         "  expected, B down, T across  got (* is wrong)\n"
@@ -103,7 +103,7 @@ def test_a_small_matrix_is_shown_whole_with_its_wrong_values_marked(make):
     )
 
 
-def test_of_a_large_array_the_row_is_shown_or_the_value(make):
+def test_of_a_large_array_the_row_is_shown_or_the_value(make: Make) -> None:
     right = np.zeros((5, 3))
     wrong = right.copy()
     wrong[4, 1] = 1e-5
@@ -116,23 +116,23 @@ def test_of_a_large_array_the_row_is_shown_or_the_value(make):
     assert long[1:] == ["  expected  0.25", "  got       0.5"]
 
 
-def test_as_many_digits_are_shown_as_it_takes_to_see_the_difference(make):
+def test_as_many_digits_are_shown_as_it_takes_to_see_the_difference(make: Make) -> None:
     close = said(make([1.0001, 2.0], "float64"), make([1.0, 2.0], "float64"), "T")
     assert "[     1       2 ]" in close and "[1.0001*      2 ]" in close
 
 
-def test_a_zero_is_shown_without_a_sign(make):
+def test_a_zero_is_shown_without_a_sign(make: Make) -> None:
     assert "[0  1 ]" in said(make([-0.0, 2.0]), make([-0.0, 1.0]), "T")
 
 
-def test_a_failure_says_in_which_way_the_answer_is_wrong(make):
+def test_a_failure_says_in_which_way_the_answer_is_wrong(make: Make) -> None:
     for wrong, way in ((make([1.0]), Way.SHAPE), (make([1.0, 3.0]), Way.VALUES)):
         with pytest.raises(CheckFailed) as failed:
             expect_close(wrong, make([1.0, 2.0]), axes="T")
         assert failed.value.way is way
 
 
-def test_a_wrong_shape_is_told_by_the_axes(make):
+def test_a_wrong_shape_is_told_by_the_axes(make: Make) -> None:
     assert said(make([1.0, 2.0]), make([[1.0], [2.0]]), "B T") == (
         "The shape of the result is wrong\n  expected  [B=2, T=1]\n  got       [2]"
     )
@@ -140,7 +140,7 @@ def test_a_wrong_shape_is_told_by_the_axes(make):
         expect_shape(make([1.0, 2.0]), B=3)
 
 
-def test_truths_are_told_as_such(make):
+def test_truths_are_told_as_such(make: Make) -> None:
     message = said(make([True, False], "bool"), make([True, True], "bool"), "T", what="the sign")
     assert message.splitlines()[:2] == [
         "The sign is wrong at T=1 (1 of 2 values)",
@@ -148,21 +148,21 @@ def test_truths_are_told_as_such(make):
     ]
 
 
-def test_nan_and_infinities_have_their_places(make):
+def test_nan_and_infinities_have_their_places(make: Make) -> None:
     expect_close(make([INF, 1.0]), make([INF, 1.0]), axes="T")
     assert "The result is wrong at T=0" in said(make([-INF, 1.0]), make([INF, 1.0]), "T")
     assert "The result holds NaN at T=1" in said(make([1.0, NAN]), make([1.0, 1.0]), "T")
     assert said(make([1.0]), make([NAN]), "T") == "The result holds NaN"
 
 
-def test_complex_numbers_are_compared_whole(make):
+def test_complex_numbers_are_compared_whole(make: Make) -> None:
     one, other = make([1 + 2j], "complex128"), make([1 + 3j], "complex128")
     expect_close(one, one, axes="T")
     assert "expected  1+3j" in said(one, other, "T")
     assert "is complex" in said(one, make([1.0], "float64"), "T")
 
 
-def test_the_room_follows_the_dtype_of_the_answer(make):
+def test_the_room_follows_the_dtype_of_the_answer(make: Make) -> None:
     expect_close(make([1.00001]), make([1.0]), axes="T")
     assert "wrong" in said(make([1.00001], "float64"), make([1.0], "float64"), "T")
     rounded = said(make([1.0000001], "float64"), make([1.0], "float64"), "T")
@@ -170,19 +170,19 @@ def test_the_room_follows_the_dtype_of_the_answer(make):
     expect_close(make([1.5]), make([1.0]), axes="T", atol=0.6)
 
 
-def test_a_number_is_an_array_without_axes():
+def test_a_number_is_an_array_without_axes() -> None:
     expect_close(3.0, 3, axes="")
     assert said(3.5, np.float64(3), "", what="the step") == (
         "The step is wrong\n  expected  3\n  got       3.5"
     )
 
 
-def test_axes_that_do_not_fit_are_the_authors_fault(make):
+def test_axes_that_do_not_fit_are_the_authors_fault(make: Make) -> None:
     with pytest.raises(ValueError, match="name 2 axes, expected has 1"):
         expect_close(make([1.0]), make([1.0]), axes="B T")
 
 
-def test_a_change_in_place_is_told_by_its_place(make):
+def test_a_change_in_place_is_told_by_its_place(make: Make) -> None:
     values = make([[1.0, 2.0]])
     with expect_unchanged(values=values):
         values[0, 1] = 2.0
@@ -193,7 +193,7 @@ def test_a_change_in_place_is_told_by_its_place(make):
         values[0, 1] = 7.0
 
 
-def test_two_equal_ones_are_told_by_their_names(make):
+def test_two_equal_ones_are_told_by_their_names(make: Make) -> None:
     arrays = {"a": make([1.0, 2.0]), "b": make([1.0, 3.0]), "c": make([1.0]), "d": make([1.0, 3.0])}
     expect_all_different({name: arrays[name] for name in "abc"}, "Two rows are equal")
     with pytest.raises(CheckFailed) as failed:
@@ -201,7 +201,7 @@ def test_two_equal_ones_are_told_by_their_names(make):
     assert str(failed.value) == "Two rows are equal\n  first   b\n  second  d"
 
 
-def test_the_dtype_is_told_by_its_name():
+def test_the_dtype_is_told_by_its_name() -> None:
     expect_dtype(np.zeros(2), np.float64)
     expect_dtype(torch.zeros(2), torch.float32)
     with pytest.raises(CheckFailed, match=r"expected  float32\n  got       float64"):
@@ -210,7 +210,7 @@ def test_the_dtype_is_told_by_its_name():
         expect_dtype(np.zeros(2), np.float32, "the keys")
 
 
-def test_a_drawn_array_knows_its_axes_and_what_is_made_of_it_may_have_others():
+def test_a_drawn_array_knows_its_axes_and_what_is_made_of_it_may_have_others() -> None:
     values = draw_array(np.random.default_rng(3), 2.0, n=3, m=4)
     assert values.axes == ("n", "m") and values.shape == (3, 4) and values.dtype == np.float64
     again = draw_array(np.random.default_rng(3), 2.0, n=3, m=4)
@@ -224,7 +224,7 @@ def test_a_drawn_array_knows_its_axes_and_what_is_made_of_it_may_have_others():
         values += 1
 
 
-def test_an_error_that_is_due_and_does_not_come_is_told():
+def test_an_error_that_is_due_and_does_not_come_is_told() -> None:
     told = r"^too wide\n  expected  ValueError\n  got       no error$"
     with pytest.raises(CheckFailed, match=told), expect_raises(ValueError, "too wide"):
         pass
@@ -235,7 +235,7 @@ def test_an_error_that_is_due_and_does_not_come_is_told():
 # --- what is noted of a comparison ---------------------------------------------------------------
 
 
-def test_nothing_is_noted_unless_asked_for(make):
+def test_nothing_is_noted_unless_asked_for(make: Make) -> None:
     with comparisons() as noted:
         pass
     expect_close(make([1.0]), make([1.0]), axes="n")
@@ -252,8 +252,8 @@ def test_nothing_is_noted_unless_asked_for(make):
     ],
 )
 def test_the_largest_difference_is_noted_in_tolerances_whether_it_fails_or_not(
-    make, actual, expected, atol, share
-):
+    make: Make, actual: list[float], expected: list[float], atol: float, share: float
+) -> None:
     with comparisons() as noted, pytest.raises(CheckFailed) if share > 1 else nullcontext():
         expect_close(make(actual), make(expected), axes="n", rtol=0.0, atol=atol)
     [one] = noted
@@ -261,7 +261,7 @@ def test_the_largest_difference_is_noted_in_tolerances_whether_it_fails_or_not(
     assert one.share == pytest.approx(share, rel=1e-5)
 
 
-def test_a_usual_tolerance_is_no_wider_than_that_of_the_dtype(make):
+def test_a_usual_tolerance_is_no_wider_than_that_of_the_dtype(make: Make) -> None:
     with comparisons() as noted:
         expect_close(make([1.0]), make([1.0]), axes="n")
         expect_close(make([1.0]), make([1.0]), axes="n", rtol=1e-5)
@@ -270,27 +270,27 @@ def test_a_usual_tolerance_is_no_wider_than_that_of_the_dtype(make):
     assert [one.is_usual for one in noted] == [True, True, False, False]
 
 
-def test_exact_comparisons_have_no_tolerance_to_note(make):
+def test_exact_comparisons_have_no_tolerance_to_note(make: Make) -> None:
     with comparisons() as noted:
         expect_close(make([1, 2], "int64"), make([1, 2], "int64"), axes="n")
         expect_close(make([1.0]), make([1.0]), axes="n", rtol=0.0, atol=0.0)
     assert noted == []
 
 
-def test_infinities_that_are_expected_are_no_difference(make):
+def test_infinities_that_are_expected_are_no_difference(make: Make) -> None:
     with comparisons() as noted:
         expect_close(make([1.0, -INF]), make([1.0, -INF]), axes="n")
     assert [one.share for one in noted] == [0.0]
 
 
-def test_gradients_are_noted_each():
+def test_gradients_are_noted_each() -> None:
     x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     with comparisons() as noted:
         expect_gradients_close(x * y, x * y, {"x": x, "y": y}, axes={"x": "n", "y": "n"})
     assert [one.share for one in noted] == [0.0, 0.0]
 
 
-def test_each_position_may_have_a_leeway_of_its_own(make):
+def test_each_position_may_have_a_leeway_of_its_own(make: Make) -> None:
     leeway = make([0.1, 10.0])
     with comparisons() as noted:
         expect_within(make([1.0, 2.0]), make([1.05, 4.0]), leeway, axes="n")
@@ -310,7 +310,7 @@ def test_each_position_may_have_a_leeway_of_its_own(make):
         expect_within(1.0, 1.00000005, 1e-9, axes="")
 
 
-def test_a_range_is_noted_from_its_middle():
+def test_a_range_is_noted_from_its_middle() -> None:
     with comparisons() as noted:
         assert is_between(1.5, 0.0, 2.0)
         assert not is_between(4.0, 0.0, 2.0)
@@ -319,7 +319,7 @@ def test_a_range_is_noted_from_its_middle():
     assert {(one.kind, one.tolerance) for one in noted} == {("between", "0 to 2")}
 
 
-def test_where_values_are_close_comes_back_in_the_library_of_the_answer(make):
+def test_where_values_are_close_comes_back_in_the_library_of_the_answer(make: Make) -> None:
     with comparisons() as noted:
         close = are_close(make([1.0, 2.0]), make([1.0, 3.0]), rtol=0.0, atol=0.5)
         partly = are_close(
@@ -330,7 +330,7 @@ def test_where_values_are_close_comes_back_in_the_library_of_the_answer(make):
     assert [one.share for one in noted] == [2.0, 0.0]
 
 
-def test_every_name_of_the_language_has_an_example_that_runs():
+def test_every_name_of_the_language_has_an_example_that_runs() -> None:
     def rand(scale: float = 1.0, dtype: torch.dtype | None = None, **axes: int) -> torch.Tensor:
         return draw(generator, torch.device("cpu"), dtype, False, scale, **axes)
 
@@ -386,12 +386,16 @@ UNEQUAL: dict[str, tuple[Any, Any, dict[str, bool], str]] = {
 
 
 @pytest.mark.parametrize("actual, expected, how", EQUAL.values(), ids=EQUAL)
-def test_plain_values_are_equal_whatever_was_not_asked_for(actual, expected, how):
+def test_plain_values_are_equal_whatever_was_not_asked_for(
+    actual: Any, expected: Any, how: dict[str, bool]
+) -> None:
     expect_equal(actual, expected, "the pairs", **how)
 
 
 @pytest.mark.parametrize("actual, expected, how, parts", UNEQUAL.values(), ids=UNEQUAL)
-def test_plain_values_that_differ_are_shown_where_they_do(actual, expected, how, parts):
+def test_plain_values_that_differ_are_shown_where_they_do(
+    actual: Any, expected: Any, how: dict[str, bool], parts: str
+) -> None:
     with pytest.raises(CheckFailed) as failed:
         expect_equal(actual, expected, "the pairs", **how)
     message = str(failed.value)
@@ -400,21 +404,21 @@ def test_plain_values_that_differ_are_shown_where_they_do(actual, expected, how,
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_large_arrays_are_neither_compared_nor_written_out(ordered):
+def test_large_arrays_are_neither_compared_nor_written_out(ordered: bool) -> None:
     slow = np.zeros(2000).view(Slow)
     with pytest.raises(CheckFailed, match=r"Slow of shape \[2000\]"):
         expect_equal([slow] * 100, list(range(100)), "the pairs", ordered=ordered)
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_of_many_entries_few_are_looked_at(ordered):
+def test_of_many_entries_few_are_looked_at(ordered: bool) -> None:
     Counted.seen = 0
     with pytest.raises(CheckFailed):
         expect_equal([Counted() for _ in range(10_000)], ["x" * 99], "the pairs", ordered=ordered)
     assert Counted.seen < 11_000
 
 
-def test_what_is_no_array_is_the_learners_mistake_or_the_authors():
+def test_what_is_no_array_is_the_learners_mistake_or_the_authors() -> None:
     for compare in (
         lambda: expect_close([1.0], np.ones(1), axes="n"),
         lambda: expect_shape([1.0], n=1),

@@ -19,7 +19,7 @@ from grader.checking import (
 ALONG = {"B": "sequences", "D": "features"}
 
 
-def test_dropout_of_a_result_is_told_in_its_own_words():
+def test_dropout_of_a_result_is_told_in_its_own_words() -> None:
     torch.manual_seed(1)
     full = torch.randn(40, 50)
     kept = torch.nn.functional.dropout(full, 0.5)
@@ -37,7 +37,7 @@ def test_dropout_of_a_result_is_told_in_its_own_words():
         assert "weight" not in str(caught.value)
 
 
-def test_a_spread_is_told_to_be_that_of_a_layer_as_it_was_made():
+def test_a_spread_is_told_to_be_that_of_a_layer_as_it_was_made() -> None:
     torch.manual_seed(1)
     for weight, told in (
         (torch.nn.Linear(128, 256).weight, r"0\.051\d, as nn\.Linear starts by itself$"),
@@ -47,7 +47,7 @@ def test_a_spread_is_told_to_be_that_of_a_layer_as_it_was_made():
             expect_start(weight, 128**-0.5, "w_q.weight")
 
 
-def test_gradients_pass_through_the_dropout():
+def test_gradients_pass_through_the_dropout() -> None:
     torch.manual_seed(1)
     full = torch.randn(40, 50, requires_grad=True)
     seen = torch.nn.functional.dropout(full, 0.5)
@@ -56,7 +56,7 @@ def test_gradients_pass_through_the_dropout():
         expect_dropped(seen.detach(), None, full, 0.5, axes=ALONG, inputs={"x": full})
 
 
-def test_two_calls_that_drop_the_same_are_told_when_they_do():
+def test_two_calls_that_drop_the_same_are_told_when_they_do() -> None:
     first, second = torch.eye(2), torch.ones(2, 2)
     expect_new_draws(first, second, " with a mask")
     expect_new_draws(first * float("nan"), first * float("nan"))  # another check judges NaN
@@ -64,7 +64,7 @@ def test_two_calls_that_drop_the_same_are_told_when_they_do():
         expect_new_draws(first, first.clone(), " with a mask")
 
 
-def test_dropout_with_the_share_to_keep_is_told_so():
+def test_dropout_with_the_share_to_keep_is_told_so() -> None:
     torch.manual_seed(1)
     full = torch.randn(40, 50)
     for p, got in ((0.8, r"80%, the share to keep$"), (0.5, r"\d+%$")):
@@ -82,7 +82,7 @@ def test_dropout_with_the_share_to_keep_is_told_so():
         ("scale w.bias", None),
     ],
 )
-def test_numbers_beside_the_layers_are_told_where_they_belong(names, told):
+def test_numbers_beside_the_layers_are_told_where_they_belong(names: str, told: str | None) -> None:
     found = {name: torch.zeros(()) for name in ("w.weight", *names.split())}
     with pytest.raises(CheckFailed, match="unexpected") as caught:
         expect_parameters(found, {"w.weight": ()}, where="state_dict()")
@@ -90,7 +90,7 @@ def test_numbers_beside_the_layers_are_told_where_they_belong(names, told):
     assert told in text if told else "in words" not in text
 
 
-def test_a_bias_that_the_state_gives_no_shape_is_too_much():
+def test_a_bias_that_the_state_gives_no_shape_is_too_much() -> None:
     class Waiting(torch.nn.Module):  # as the learner's module answers from its process
         def load_state_dict(self, *args: Any, **options: Any) -> Any:
             return super().load_state_dict(*args, **options).missing_keys
@@ -103,7 +103,7 @@ def test_a_bias_that_the_state_gives_no_shape_is_too_much():
             with_state(module, state)
 
 
-def test_a_module_does_not_choose_the_parameters_that_its_answers_are_compared_with():
+def test_a_module_does_not_choose_the_parameters_that_its_answers_are_compared_with() -> None:
     given, honest, liar = {"weight": torch.ones(2, 3)}, *(torch.nn.Linear(3, 2) for _ in range(2))
     liar.load_state_dict = lambda state, strict: ([], [])
     assert trained_parameters(with_state(honest, given), given)["weight"] is honest.weight

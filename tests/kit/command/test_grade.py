@@ -20,7 +20,7 @@ from tests.kit.support.checkout import COURSE, ROOT, TINY, imported_by, run_pyth
 from tests.kit.support.files import write_files
 from tests.kit.support.processes import alive, descendants, until
 from tests.kit.support.terminal import Terminal
-from tests.kit.support.tiny import copy_tiny, solve
+from tests.kit.support.tiny import Say, copy_tiny, solve
 
 STAGES = COURSE.stages
 SLUGS = [stage.slug for stage in STAGES]
@@ -52,7 +52,7 @@ def solutions() -> subprocess.CompletedProcess[str]:
     return grade(*CORE, "--submission", str(ROOT / "solutions"), "--json", course=ROOT)
 
 
-def test_untouched_stubs_are_not_yet_and_calm(stubs):
+def test_untouched_stubs_are_not_yet_and_calm(stubs: subprocess.CompletedProcess[str]) -> None:
     assert stubs.returncode == 1
     assert stubs.stderr == ""
     assert "✗" not in stubs.stdout
@@ -64,12 +64,12 @@ def test_untouched_stubs_are_not_yet_and_calm(stubs):
     assert max(map(len, stubs.stdout.splitlines())) <= 80
 
 
-def test_the_solutions_get_everything(solutions):
+def test_the_solutions_get_everything(solutions: subprocess.CompletedProcess[str]) -> None:
     everything(solutions, CORE, bonus=0)
 
 
 @pytest.mark.slow
-def test_the_solutions_of_the_bonus_stages_too():
+def test_the_solutions_of_the_bonus_stages_too() -> None:
     done = grade("--submission", str(ROOT / "solutions"), "--json", course=ROOT)
     everything(done, SLUGS, bonus=sum(stage.points for stage in STAGES if stage.bonus))
 
@@ -132,7 +132,7 @@ def fits(data: dict[str, Any], kinds: dict[str, Any]) -> None:
         assert kind is bool or not isinstance(data[key], bool), key
 
 
-def test_json_is_schema_1(solutions, tmp_path):
+def test_json_is_schema_1(solutions: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
     (tmp_path / "moving_average.py").write_text(
         "import numpy as np\n\n\ndef moving_average(values, width):\n"
         "    if not 1 <= width <= len(values):\n        raise ValueError\n"
@@ -167,7 +167,9 @@ def test_json_is_schema_1(solutions, tmp_path):
 # --- unchanged stages ----------------------------------------------------------------------------
 
 
-def test_unchanged_stages_keep_their_verdicts_at_once(tiny, say, checks_apart, monkeypatch):
+def test_unchanged_stages_keep_their_verdicts_at_once(
+    tiny: Path, say: Say, checks_apart: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A verdict depends on it, and the first run in this process sets it.
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     solve(tiny, "moving_average", "smooth")  # the bonus stage stays a stub
@@ -195,7 +197,7 @@ def test_unchanged_stages_keep_their_verdicts_at_once(tiny, say, checks_apart, m
     assert not imported & {"torch", "numpy", "pytest"}
 
 
-def test_a_file_that_is_lost_can_be_restored(tiny, say, checks_apart):
+def test_a_file_that_is_lost_can_be_restored(tiny: Path, say: Say, checks_apart: None) -> None:
     file = tiny / "exercises" / "moving_average.py"
     file.write_text("\n", encoding="utf-8")
     assert "grade reset moving_average" in say("grade", "moving_average")[1]
@@ -209,7 +211,9 @@ def test_a_file_that_is_lost_can_be_restored(tiny, say, checks_apart):
     assert "grade reset" not in say("grade", *elsewhere)[1]
 
 
-def test_what_is_offered_for_a_submission_elsewhere_can_be_typed_as_it_is(tiny, say, checks_apart):
+def test_what_is_offered_for_a_submission_elsewhere_can_be_typed_as_it_is(
+    tiny: Path, say: Say, checks_apart: None
+) -> None:
     folder = tiny / "my work, second try, with what the tutor said about the first"
     folder.mkdir()
     text = "def roughness(values):\n    return -1.0\n"
@@ -220,12 +224,14 @@ def test_what_is_offered_for_a_submission_elsewhere_can_be_typed_as_it_is(tiny, 
     assert code == 0 and "from roughness import roughness" in shown
 
 
-def test_the_working_folder_is_named_if_it_is_graded(tiny, say, checks_apart, monkeypatch):
+def test_the_working_folder_is_named_if_it_is_graded(
+    tiny: Path, say: Say, checks_apart: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tiny / "exercises")
     assert " exercises, cpu, seed " in say("grade", "smooth")[1]
 
 
-def test_a_file_in_a_folder_below_is_named(tiny, say, checks_apart):
+def test_a_file_in_a_folder_below_is_named(tiny: Path, say: Say, checks_apart: None) -> None:
     below = tiny / "unpacked" / "my homework"
     below.mkdir(parents=True)
     shutil.copy(TINY.root / "solutions" / "smooth.py", below)
@@ -245,21 +251,21 @@ def one_line(done: tuple[int, str, str], *needles: str) -> None:
         assert needle in lines[0]
 
 
-def test_a_stage_that_is_not_there(tiny, say):
+def test_a_stage_that_is_not_there(tiny: Path, say: Say) -> None:
     done = grade("smoth")
     told = done.returncode, done.stdout, done.stderr
     one_line(told, "there is no stage 'smoth'", "did you mean 'smooth'?")
     one_line(say("nosuch"), "there is no stage 'nosuch'", "grade list")
 
 
-def test_an_answer_in_a_text_cell_of_a_notebook_is_told(tiny, say):
+def test_an_answer_in_a_text_cell_of_a_notebook_is_told(tiny: Path, say: Say) -> None:
     cells = [{"cell_type": "markdown", "source": "def smooth(values): ..."}]
     (tiny / "work.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
     code, shown, _ = say("--submission", "work.ipynb")
     assert code == 1 and "smooth is in a text cell, which is not run: make it a code cell." in shown
 
 
-def test_a_notebook_beside_files_without_answers_is_told(tiny, say):
+def test_a_notebook_beside_files_without_answers_is_told(tiny: Path, say: Say) -> None:
     (tiny / "exercises" / "my.ipynb").write_text('{"cells": []}', encoding="utf-8")
     told = "my.ipynb was not graded: grade it with --submission exercises/my.ipynb"
     assert told in say()[1] and told in say("--submission", "exercises")[1]
@@ -269,7 +275,7 @@ def test_a_notebook_beside_files_without_answers_is_told(tiny, say):
     assert "was not graded" not in say("--submission", "exercises")[1]
 
 
-def test_one_file_in_a_folder_is_graded_as_the_file(tiny, say):
+def test_one_file_in_a_folder_is_graded_as_the_file(tiny: Path, say: Say) -> None:
     texts = [(tiny / "solutions" / f"{s}.py").read_text() for s in ("moving_average", "roughness")]
     code = re.sub(r"^from \w+ import .*$", "", "\n".join(texts), flags=re.MULTILINE)
     write_files(tiny / "work", {"solution.py": code})
@@ -283,7 +289,7 @@ def test_one_file_in_a_folder_is_graded_as_the_file(tiny, say):
     )
 
 
-def test_a_submission_that_is_not_there(tiny, say):
+def test_a_submission_that_is_not_there(tiny: Path, say: Say) -> None:
     folder = tiny / "notes"
     folder.mkdir()
     one_line(say("--submission", str(folder / "absent")), "absent: cannot be read")
@@ -293,14 +299,14 @@ def test_a_submission_that_is_not_there(tiny, say):
     one_line(say("--submission", str(folder)), "--submission", "work.ipynb")
 
 
-def test_a_course_that_is_not_there(tmp_path, say):
+def test_a_course_that_is_not_there(tmp_path: Path, say: Say) -> None:
     one_line(say("--course", str(tmp_path)), "course.toml")
 
 
 # --- colour and width ----------------------------------------------------------------------------
 
 
-def test_colour_only_where_it_is_wanted():
+def test_colour_only_where_it_is_wanted() -> None:
     words = ("--submission", str(TINY.exercises), "--course", str(TINY.root))
     for more, in_colour in (({}, True), ({"NO_COLOR": "1"}, False)):
         with Terminal(ROOT, *words, **more) as terminal:
@@ -309,7 +315,7 @@ def test_colour_only_where_it_is_wanted():
             assert bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", terminal.raw)) is in_colour
 
 
-def test_long_words_stay_within_80_columns(tiny, say, checks_apart):
+def test_long_words_stay_within_80_columns(tiny: Path, say: Say, checks_apart: None) -> None:
     word = "unbreakable" * 30
     (tiny / "exercises" / "moving_average.py").write_text(
         f"def moving_average(values, width):\n    {word}()\n"
@@ -324,7 +330,7 @@ def test_long_words_stay_within_80_columns(tiny, say, checks_apart):
 # --- a seed repeats a run ------------------------------------------------------------------------
 
 
-def test_a_seed_repeats_a_run_exactly(tiny, say, checks_apart):
+def test_a_seed_repeats_a_run_exactly(tiny: Path, say: Say, checks_apart: None) -> None:
     (tiny / "exercises" / "moving_average.py").write_text(
         "import random\n\nimport numpy as np\n\n\ndef moving_average(values, width):\n"
         "    if len(values) == 7:  # the one case that is drawn anew for each seed\n"
@@ -342,7 +348,9 @@ def test_a_seed_repeats_a_run_exactly(tiny, say, checks_apart):
     assert first != messages(say(*words, "6")[1])
 
 
-def test_as_many_work_at_a_time_as_are_asked_for_or_there_are_cores(monkeypatch):
+def test_as_many_work_at_a_time_as_are_asked_for_or_there_are_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert lanes(3) == 3
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on a Mac
     assert lanes(None) == os.cpu_count()
@@ -397,7 +405,9 @@ def stopped_by_ctrl_c(process: subprocess.Popen[str]) -> None:
     [("*/*/started", 0.0), ("*", 0.0), ("*", 0.15), ("*", 0.4)],
     ids=["in an endless loop", "while starting", "soon after", "later"],
 )
-def test_ctrl_c_leaves_nothing(running, tmp_path, begun, after):
+def test_ctrl_c_leaves_nothing(
+    running: Callable[[str], subprocess.Popen[str]], tmp_path: Path, begun: str, after: float
+) -> None:
     process = running(LOOP)
     is_begun = lambda: list(tmp_path.glob(f"scratch/{begun}")) and descendants(process.pid)  # noqa: E731
     assert until(is_begun, 60)
@@ -410,7 +420,9 @@ def test_ctrl_c_leaves_nothing(running, tmp_path, begun, after):
 
 
 @linux_only
-def test_killed_it_leaves_no_process(running, tmp_path):
+def test_killed_it_leaves_no_process(
+    running: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+) -> None:
     process = running(LOOP)
     assert until(lambda: list(tmp_path.glob("scratch/*/*/started")), 60)
     below = descendants(process.pid)
@@ -420,5 +432,5 @@ def test_killed_it_leaves_no_process(running, tmp_path):
     assert until(lambda: not alive(below), 30), alive(below)
 
 
-def test_a_terminal_without_a_size_shows_everything():
+def test_a_terminal_without_a_size_shows_everything() -> None:
     assert "moving_average" in grade("list", columns=0).stdout

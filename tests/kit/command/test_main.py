@@ -12,10 +12,11 @@ import grader
 from grader.command.main import _COMMANDS, _FOR_AUTHORS, main, parser_of, with_command
 from grader.read.course_file import RESERVED
 from tests.kit.support.checkout import TINY
+from tests.kit.support.tiny import Capture
 
 
 @pytest.mark.parametrize("name", _COMMANDS)
-def test_a_command_has_a_module_that_says_what_it_is(name):
+def test_a_command_has_a_module_that_says_what_it_is(name: str) -> None:
     parser = parser_of([name])
     (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     command = commands.choices[name]
@@ -23,7 +24,7 @@ def test_a_command_has_a_module_that_says_what_it_is(name):
     assert "--plain" in command.format_help() or name == "release"
 
 
-def test_every_module_of_a_command_is_in_the_table():
+def test_every_module_of_a_command_is_in_the_table() -> None:
     package = Path(grader.__file__).parent
     files = [file.relative_to(package) for file in package.rglob("*command.py")]
     modules = {".".join(file.with_suffix("").parts) for file in files}
@@ -36,7 +37,7 @@ def test_every_module_of_a_command_is_in_the_table():
     assert modules == named | parts | set(_FOR_AUTHORS.values())
 
 
-def test_no_stage_hides_a_command():
+def test_no_stage_hides_a_command() -> None:
     assert {*_COMMANDS, "all", "help"} == RESERVED
 
 
@@ -51,26 +52,28 @@ def test_no_stage_hides_a_command():
         ("reset", "the following arguments are required: STAGE"),
     ],
 )
-def test_what_a_command_does_not_take_is_told_in_a_line(capsys, words, said):
+def test_what_a_command_does_not_take_is_told_in_a_line(
+    capsys: Capture, words: str, said: str
+) -> None:
     assert main(words.split()) == 2
     name = words.split()[0] if words[0] != "-" else "grade"
     told = f"grade: {said}; `grade {name} --help` shows its options\n"
     assert capsys.readouterr() == ("", told)
 
 
-def test_the_options_of_every_command_may_stand_before_it():
+def test_the_options_of_every_command_may_stand_before_it() -> None:
     assert with_command(["--plain", "hint", "2"]) == ["hint", "2", "--plain"]
     assert with_command(["--course", "list", "list"]) == ["list", "--course", "list"]
     assert with_command(["--course=a", "--plain"]) == ["grade", "--course=a", "--plain"]
 
 
-def test_help_is_a_word_too():
+def test_help_is_a_word_too() -> None:
     assert with_command(["help"]) == ["--help"]
     assert with_command(["help", "hint"]) == ["hint", "--help"]
     assert with_command(["help", "softmax"]) == ["grade", "softmax", "--help"]
 
 
-def test_the_help_names_the_commands_that_people_type(capsys):
+def test_the_help_names_the_commands_that_people_type(capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     shown = capsys.readouterr().out
@@ -79,7 +82,9 @@ def test_the_help_names_the_commands_that_people_type(capsys):
         assert has_line == (about is not None)
 
 
-def test_a_folder_that_is_no_longer_there_is_named(tmp_path, monkeypatch, capsys):
+def test_a_folder_that_is_no_longer_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -91,7 +96,7 @@ LINE = [sys.executable, "-m", "grader", "--submission", "solutions", "--plain"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here that is always full")
-def test_a_full_disk_is_told_in_one_line():
+def test_a_full_disk_is_told_in_one_line() -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(LINE, cwd=TINY.root, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -99,12 +104,12 @@ def test_a_full_disk_is_told_in_one_line():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-def test_a_warning_about_a_source_that_is_only_read_is_not_shown():
+def test_a_warning_about_a_source_that_is_only_read_is_not_shown() -> None:
     """From Python 3.12 on, ast.parse warns of "\\sum" in a docstring."""
     assert main(["list", "--course", str(TINY.root)]) == 0
     warnings.warn_explicit("invalid escape sequence", SyntaxWarning, "<unknown>", 1)
 
 
-def test_it_grades_under_one_who_ignores_the_end_of_children():
+def test_it_grades_under_one_who_ignores_the_end_of_children() -> None:
     done = subprocess.run(["sh", "-c", 'trap "" CHLD; exec "$@"', "sh", *LINE], cwd=TINY.root)
     assert done.returncode == 0

@@ -8,12 +8,15 @@ import pytest
 from grader.classes.progress_bar import progress_bar
 from grader.command.output import complain, console, stage_bar
 from grader.show.screen import Screen
+from tests.kit.support.tiny import Capture
 
 FAULT = "'unheard-of' is no stage; `grade list` shows those of this course"
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_only_a_terminal_breaks_an_error_and_only_between_words(capsys, monkeypatch, terminal):
+def test_only_a_terminal_breaks_an_error_and_only_between_words(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
     complain(FAULT)
@@ -24,8 +27,8 @@ def test_only_a_terminal_breaks_an_error_and_only_between_words(capsys, monkeypa
 
 @pytest.mark.parametrize("place", ["a terminal", "a cell", "a log"])
 def test_only_a_terminal_gets_a_bar_because_cells_and_logs_keep_every_line(
-    capsys, monkeypatch, place
-):
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, stderr is then a terminal
     monkeypatch.setattr("sys.stderr.isatty", lambda: place != "a log")
     monkeypatch.delenv("JPY_PARENT_PID", raising=False)
@@ -41,8 +44,8 @@ def test_only_a_terminal_gets_a_bar_because_cells_and_logs_keep_every_line(
 
 @pytest.mark.parametrize("plain", [True, False])
 def test_a_command_to_type_names_the_course_that_was_named_and_is_never_cut(
-    capsys, monkeypatch, plain
-):
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, plain: bool
+) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     typed = ["grade", f"grade hint {'a' * 40}", "nbgrader list", "grade list --course there"]
     offers = Screen(lambda page: (line for each in typed for line in page.offer("Type:", each)))
@@ -55,8 +58,8 @@ def test_a_command_to_type_names_the_course_that_was_named_and_is_never_cut(
 
 @pytest.mark.parametrize(("plain", "width"), [(False, 60), (True, 10_000)])
 def test_a_dumb_terminal_is_as_wide_as_it_says_and_plain_lines_stay_whole_there(
-    monkeypatch, plain, width
-):
+    monkeypatch: pytest.MonkeyPatch, plain: bool, width: int
+) -> None:
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal for rich

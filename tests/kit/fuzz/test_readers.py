@@ -81,20 +81,20 @@ class Input(bytes):
 
 
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: str(file.relative_to(CORPUS)))
-def test_an_input_that_once_failed_is_read_or_refused(file):
+def test_an_input_that_once_failed_is_read_or_refused(file: Path) -> None:
     data = file.read_bytes()
     name = file.parent.name.replace("_", " ")
     holds(READERS[name], gzip.decompress(data) if file.suffix == ".gz" else data)
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_damaged_input_is_read_or_refused(name, tmp_path):
+def test_a_damaged_input_is_read_or_refused(name: str, tmp_path: Path) -> None:
     assert tried(name, QUICK, tmp_path) >= QUICK
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
-def test_damaged_inputs_are_read_or_refused(name, tmp_path):
+def test_damaged_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
     before = _most_memory()
     count = tried(name, int(ASKED_FOR or LONG), tmp_path, fresh=ASKED_FOR is not None)
     grown = _most_memory() - before

@@ -115,7 +115,7 @@ WHOSE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("given, blame", WHOSE.values(), ids=WHOSE)
-def test_who_is_to_blame(given, blame):
+def test_who_is_to_blame(given: Mapping[str, StageFacts | str], blame: Blame) -> None:
     found, said = blamed(given)
     own = given["bird"]
     assert (found, said) == (facts(own) if isinstance(own, str) else own, blame)
@@ -137,30 +137,32 @@ def test_who_is_to_blame(given, blame):
         ),
     ],
 )
-def test_of_two_unfinished_stages_one_is_the_cause(runs, cause):
+def test_of_two_unfinished_stages_one_is_the_cause(
+    runs: Mapping[str, StageFacts | str], cause: str
+) -> None:
     given = {"bird": "PW", "fold": "W", "wing": "W", "bird fold wing": "PP", **runs}
     assert blamed(given)[1] == Blame(cause=cause)
 
 
-def test_a_stub_whose_import_fails_is_not_started():
+def test_a_stub_whose_import_fails_is_not_started() -> None:
     found, blame = blamed({"bird": "WW", "fold": "W", "wing": "PP", "bird fold": "NN"})
     assert (found, blame) == (facts("NN"), NO_BLAME)
 
 
-def test_no_stage_is_run_that_is_known_to_be_right():
+def test_no_stage_is_run_that_is_known_to_be_right() -> None:
     assert blamed({"bird": "W"}, right=["fold", "wing"])[1] == OWN
     given = {"bird": "W", "wing": "W", "bird wing": "P"}
     assert blamed(given, right=["fold"])[1] == Blame(cause="wing")
 
 
-def test_a_stage_that_builds_on_none_is_to_blame_itself():
+def test_a_stage_that_builds_on_none_is_to_blame_itself() -> None:
     runs = Runs({"fold": "W"})
     assert find_blame(COURSE, FOLD, Submission("x", {}), runs)[1] == OWN
     assert runs.asked == ["fold"]
 
 
 @pytest.mark.parametrize("follow_through", [True, False])
-def test_a_stage_that_waits_has_its_points_where_the_course_says_so(follow_through):
+def test_a_stage_that_waits_has_its_points_where_the_course_says_so(follow_through: bool) -> None:
     course = replace(COURSE, follow_through=follow_through)
     given = {"bird": "PW", "fold": "W", "wing": "P", "bird fold": "PP"}
     found, blame = blamed(given, course=course)
@@ -193,7 +195,9 @@ WAITS = "It fails only because fold or wing is not right yet"
         ("W", "B", Ending.WRONG, "there"),  # alone the check itself fails
     ],
 )
-def test_beside_its_own_mistake_a_stage_is_not_told_an_earlier_one_s(there, alone, counts, message):
+def test_beside_its_own_mistake_a_stage_is_not_told_an_earlier_one_s(
+    there: str, alone: str, counts: Ending, message: str
+) -> None:
     """The first case fails in any case; the second one is what the table is about."""
     given = {
         "bird": told(facts(f"W{there}"), "there"),
@@ -210,7 +214,7 @@ def test_beside_its_own_mistake_a_stage_is_not_told_an_earlier_one_s(there, alon
     assert judge_stage(BIRD, found, blame).score == (5 if there == "P" else 0)
 
 
-def test_of_many_earlier_stages_none_is_named():
+def test_of_many_earlier_stages_none_is_named() -> None:
     tail = stage("tail", "bird", "fold")
     course = replace(COURSE, stages=(*STAGES, tail))
     given = {"tail": "WW", "fold": "W", "wing": "W", "bird": "W", "tail fold wing bird": "WP"}
@@ -219,7 +223,7 @@ def test_of_many_earlier_stages_none_is_named():
     assert found.cases[1].message == "It fails only because an earlier stage is not right yet"
 
 
-def test_what_fails_only_because_of_an_earlier_stage_may_get_its_points():
+def test_what_fails_only_because_of_an_earlier_stage_may_get_its_points() -> None:
     course = replace(COURSE, follow_through=True)
     given = {"bird": "WWWS", "fold": "W", "wing": "P", "bird fold": "WPTS"}
     found, blame = blamed(given, course=course)
@@ -227,7 +231,7 @@ def test_what_fails_only_because_of_an_earlier_stage_may_get_its_points():
     assert [check.score for check in judge_stage(BIRD, found, blame).checks] == [0, 5, 0, 0]
 
 
-def test_what_never_ran_with_the_courses_functions_gets_no_points_by_them():
+def test_what_never_ran_with_the_courses_functions_gets_no_points_by_them() -> None:
     course = replace(COURSE, follow_through=True)
     alone = facts("PW")
     lost = replace(alone, cases=alone.cases[:1])
@@ -253,7 +257,9 @@ def with_class(one: Stage, *functions: str) -> Stage:
         ((), {"bird": "PW", "fold": "P", "wing": "P"}, None),
     ],
 )
-def test_no_solution_stands_in_for_a_class_which_may_be_at_fault(fold, runs, perhaps):
+def test_no_solution_stands_in_for_a_class_which_may_be_at_fault(
+    fold: tuple[str, ...], runs: dict[str, str], perhaps: str | None
+) -> None:
     course = replace(COURSE, stages=(with_class(FOLD, *fold), WING, BIRD))
     found, blame = blamed(runs, course=course)
     assert (blame.is_own, blame.cause, blame.perhaps) == (True, None, perhaps)
@@ -283,7 +289,9 @@ FORBIDDEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("own, alone, forbidden", FORBIDDEN.values(), ids=FORBIDDEN)
-def test_a_forbidden_call_counts_where_it_is_made(own, alone, forbidden):
+def test_a_forbidden_call_counts_where_it_is_made(
+    own: StageFacts, alone: StageFacts | str | None, forbidden: tuple[ForbiddenCall, ...]
+) -> None:
     given: dict[str, StageFacts | str] = {"bird": own, "fold": "P", "wing": "P"}
     if alone is not None:
         given["bird fold wing"] = alone
@@ -295,11 +303,11 @@ def test_a_forbidden_call_counts_where_it_is_made(own, alone, forbidden):
     assert (result.score == 0) == bool(forbidden)
 
 
-def test_the_first_stage_cannot_blame_an_earlier_one_for_a_forbidden_call():
+def test_the_first_stage_cannot_blame_an_earlier_one_for_a_forbidden_call() -> None:
     assert blamed({"fold": facts("P", CUT)}, FOLD)[0].forbidden == (CUT,)
 
 
-def test_a_forbidden_call_of_its_own_keeps_a_stage_from_waiting_for_another():
+def test_a_forbidden_call_of_its_own_keeps_a_stage_from_waiting_for_another() -> None:
     calls = (CUT,)
     given = {
         "bird": facts("PW", in_source=calls),
@@ -311,7 +319,7 @@ def test_a_forbidden_call_of_its_own_keeps_a_stage_from_waiting_for_another():
 
 
 @pytest.mark.parametrize("answers", ["PP", "PW"])
-def test_a_forbidden_call_that_waits_for_the_courses_functions_is_paid_for(answers):
+def test_a_forbidden_call_that_waits_for_the_courses_functions_is_paid_for(answers: str) -> None:
     """Otherwise code could be wrong on purpose and get its points by the call all the same."""
     course = replace(COURSE, follow_through=True)
     alone = facts(answers, CUT)
@@ -322,7 +330,7 @@ def test_a_forbidden_call_that_waits_for_the_courses_functions_is_paid_for(answe
     assert "calls scissors.cut" in result.checks[0].message
 
 
-def test_a_forbidden_call_of_an_earlier_stage_costs_nothing_where_another_one_is_wrong():
+def test_a_forbidden_call_of_an_earlier_stage_costs_nothing_where_another_one_is_wrong() -> None:
     course = replace(COURSE, follow_through=True)
     given = {
         "bird": facts("WW", CUT),
@@ -336,7 +344,7 @@ def test_a_forbidden_call_of_an_earlier_stage_costs_nothing_where_another_one_is
     assert judge_stage(BIRD, found, blame).score == 10
 
 
-def test_an_earlier_stage_with_a_forbidden_call_is_not_finished():
+def test_an_earlier_stage_with_a_forbidden_call_is_not_finished() -> None:
     given = {"bird": "PW", "fold": "P", "wing": facts("P", in_source=(CUT,)), "bird wing": "PP"}
     assert blamed(given)[1] == Blame(cause="wing")
 
@@ -371,11 +379,13 @@ IN_A_COPY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("given, source, blame", IN_A_COPY.values(), ids=IN_A_COPY)
-def test_a_students_copy_only_says_who_may_be_to_blame(given, source, blame):
+def test_a_students_copy_only_says_who_may_be_to_blame(
+    given: Mapping[str, StageFacts | str], source: str, blame: Blame
+) -> None:
     assert blamed(given, course=COPY, source=source)[1] == blame
 
 
-def test_a_forbidden_call_counts_in_a_students_copy_too():
+def test_a_forbidden_call_counts_in_a_students_copy_too() -> None:
     given = {"bird": facts("P", CUT), "fold": "P", "wing": "P"}
     found, blame = blamed(given, course=COPY)
     assert judge_stage(BIRD, found, blame).status is Status.FAILED

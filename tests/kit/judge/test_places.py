@@ -35,7 +35,7 @@ STUB = "def fold(a):\n    raise NotImplementedError('fold is not written yet')\n
         (Submission("nb", {}, cells=("%%grade fold\ndef fold(a):\n    return a\n",)), True),
     ],
 )
-def test_whether_a_stage_is_written(submission, written):
+def test_whether_a_stage_is_written(submission: Submission, written: bool) -> None:
     assert is_written(submission, STAGE) is written
 
 
@@ -51,12 +51,14 @@ def test_whether_a_stage_is_written(submission, written):
         ((WRITTEN,), False),
     ],
 )
-def test_whether_a_stub_below_replaces_what_is_written(cells, replaced):
+def test_whether_a_stub_below_replaces_what_is_written(
+    cells: tuple[str, ...], replaced: bool
+) -> None:
     assert is_replaced(Submission("nb", {}, cells=cells), STAGE) is replaced
     assert is_replaced(folder("\n".join(cells)), STAGE) is replaced
 
 
-def test_empty_lines_without_end_take_no_time():
+def test_empty_lines_without_end_take_no_time() -> None:
     start = time.process_time()
     assert is_written(folder(WRITTEN + "\n" * 500_000), STAGE)
     assert time.process_time() - start < 2
@@ -84,7 +86,7 @@ def test_empty_lines_without_end_take_no_time():
         (Submission("x", {}, cells=(STUB,)), True),  # it may hold more than one stage
     ],
 )
-def test_whether_a_stage_is_begun(submission, begun):
+def test_whether_a_stage_is_begun(submission: Submission, begun: bool) -> None:
     assert is_begun(submission, STAGE, STUB) is begun
 
 
@@ -106,6 +108,8 @@ TEST_STUB = "def test_wings(make_bird):\n    raise NotImplementedError('not yet'
         (Submission("x", {"a.py": b"make_bird = 3"}, script="a.py"), False, False),
     ],
 )
-def test_whether_tests_are_begun_and_written(submission, begun, written):
+def test_whether_tests_are_begun_and_written(
+    submission: Submission, begun: bool, written: bool
+) -> None:
     assert is_begun(submission, TESTS, TEST_STUB) is begun
     assert is_written(submission, TESTS) is written

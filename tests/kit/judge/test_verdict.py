@@ -89,7 +89,7 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize("ending", Ending, ids=lambda ending: ending.name)
-def test_every_ending_has_its_outcome_and_only_one_earns_the_points(ending):
+def test_every_ending_has_its_outcome_and_only_one_earns_the_points(ending: Ending) -> None:
     result = only(ending)
     assert result.outcome is OUTCOMES[ending]
     assert result.max_score == 5
@@ -118,20 +118,22 @@ def test_every_ending_has_its_outcome_and_only_one_earns_the_points(ending):
     ],
     ids=str,
 )
-def test_the_first_case_that_did_not_pass_decides_its_check(endings, outcome, message):
+def test_the_first_case_that_did_not_pass_decides_its_check(
+    endings: tuple[Ending | None, ...], outcome: Outcome, message: str
+) -> None:
     result = only(*endings)
     assert (result.outcome, result.message) == (outcome, message)
     assert result.score == (5 if outcome is Outcome.PASSED else 0)
 
 
-def test_the_order_is_the_planned_one_however_the_facts_came():
+def test_the_order_is_the_planned_one_however_the_facts_came() -> None:
     check = planned("a", cases=3)
     facts = facts_of(check, P, W, W)
     (result,) = judge_stage(stage(), stage_facts((check, facts[::-1]))).checks
     assert result.message == "message 1"
 
 
-def test_what_fails_only_because_of_an_earlier_stage_is_told_last():
+def test_what_fails_only_because_of_an_earlier_stage_is_told_last() -> None:
     check = planned("a", cases=3)
     first, *others = facts_of(check, W, N, W)
     facts = [replace(first, way=EARLIER), *others]
@@ -141,7 +143,7 @@ def test_what_fails_only_because_of_an_earlier_stage_is_told_last():
         facts[2] = replace(facts[2], way=EARLIER)
 
 
-def test_a_fact_that_nobody_planned_counts_for_nothing():
+def test_a_fact_that_nobody_planned_counts_for_nothing() -> None:
     check, other = planned("a"), planned("b")
     result = judge_stage(stage(), stage_facts((check, [*facts_of(other, P), *facts_of(check, W)])))
     assert [check.id for check in result.checks] == ["one.a"] and result.score == 0
@@ -149,13 +151,13 @@ def test_a_fact_that_nobody_planned_counts_for_nothing():
     assert lost.status is Status.ERROR and lost.score == 0
 
 
-def test_a_case_of_another_check_does_not_stand_for_a_lost_one():
+def test_a_case_of_another_check_does_not_stand_for_a_lost_one() -> None:
     check = planned("a")
     forged = CaseFact(Case("one.a[0]", "one.b"), P)
     assert judge_stage(stage(), stage_facts((check, [forged]))).score == 0
 
 
-def test_a_check_carries_its_title_and_the_time_of_all_its_cases():
+def test_a_check_carries_its_title_and_the_time_of_all_its_cases() -> None:
     result = only(P, W, P)
     assert (result.id, result.title, result.seconds) == ("one.a", "Title of a", 6)
 
@@ -174,17 +176,17 @@ STANDS = {
 @pytest.mark.parametrize(
     "endings, expected", [(one, status) for status, all in STANDS.items() for one in all], ids=str
 )
-def test_where_a_stage_stands(endings, expected):
+def test_where_a_stage_stands(endings: tuple[Ending | None, ...], expected: Status) -> None:
     assert status_of(*endings) is expected
 
 
-def test_one_case_beyond_the_stub_makes_a_stage_started():
+def test_one_case_beyond_the_stub_makes_a_stage_started() -> None:
     check = planned("a", cases=2)
     assert status(stage_facts((check, facts_of(check, N, N)))) is Status.NOT_STARTED
     assert status(stage_facts((check, facts_of(check, N, W)))) is Status.FAILED
 
 
-def test_points_are_given_check_by_check():
+def test_points_are_given_check_by_check() -> None:
     checks = [planned("a", points=3), planned("b", points=2.5), planned("c", points=4.5)]
     endings = [P, W, P]
     pairs = [(c, facts_of(c, e)) for c, e in zip(checks, endings, strict=True)]
@@ -193,7 +195,7 @@ def test_points_are_given_check_by_check():
     assert (result.score, result.max_score, result.status) == (7.5, 10, Status.FAILED)
 
 
-def test_points_are_round_numbers():
+def test_points_are_round_numbers() -> None:
     checks = [planned(str(number), points=0.1) for number in range(3)]
     result = judge_stage(stage(points=0.3), stage_facts(*[(c, facts_of(c, P)) for c in checks]))
     assert result.score == 0.3
@@ -217,7 +219,9 @@ def test_points_are_round_numbers():
     ],
     ids=str,
 )
-def test_a_skipped_check_costs_nothing_and_gives_nothing_away(stand_in, endings, earned):
+def test_a_skipped_check_costs_nothing_and_gives_nothing_away(
+    stand_in: str | None, endings: tuple[Ending | None, Ending | None], earned: float
+) -> None:
     a, b, skipped = planned("a"), planned("b"), planned("gpu", stand_in=stand_in)
     pairs = [(a, facts_of(a, endings[0])), (b, facts_of(b, endings[1]))]
     result = judge_stage(stage(), stage_facts(*pairs, (skipped, facts_of(skipped, S))))
@@ -225,13 +229,13 @@ def test_a_skipped_check_costs_nothing_and_gives_nothing_away(stand_in, endings,
     assert result.checks[-1].score == earned
 
 
-def test_a_stand_in_decides_for_skipped_checks_only():
+def test_a_stand_in_decides_for_skipped_checks_only() -> None:
     a, gpu = planned("a"), planned("gpu", stand_in="a")
     result = judge_stage(stage(), stage_facts((a, facts_of(a, P)), (gpu, facts_of(gpu, W))))
     assert [check.score for check in result.checks] == [5, 0]
 
 
-def test_a_diagnosis_is_shown_at_failed_checks_only():
+def test_a_diagnosis_is_shown_at_failed_checks_only() -> None:
     found = Diagnosis("x", "You ...", 2)
     checks = [planned(str(number)) for number in range(4)]
     endings = [W, P, T, B]
@@ -256,7 +260,7 @@ def report_of(*results: StageResult) -> Report:
     return judge(course, "exercises", "cpu", results, ["seed 1"])
 
 
-def test_bonus_points_are_counted_apart():
+def test_bonus_points_are_counted_apart() -> None:
     report = report_of(
         result_of("a", 10, 10, Status.PASSED),
         result_of("b", 2.5, 5, Status.FAILED),
@@ -270,14 +274,14 @@ def test_bonus_points_are_counted_apart():
 
 
 @pytest.mark.parametrize("state", Status, ids=lambda state: state.name)
-def test_a_report_is_passed_when_every_core_stage_is(state):
+def test_a_report_is_passed_when_every_core_stage_is(state: Status) -> None:
     core = report_of(result_of("a", 1, 1, Status.PASSED), result_of("b", 0, 1, state))
     assert core.passed is (state is Status.PASSED)
     bonus = report_of(result_of("a", 1, 1, Status.PASSED), result_of("b", 0, 1, state, bonus=True))
     assert bonus.passed
 
 
-def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had():
+def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had() -> None:
     check = planned("a", points=3)
     result = judge_stage(stage(), stage_facts((check, facts_of(check, P))), Blame(is_partial=True))
     assert (result.score, result.max_score, result.is_partial) == (3, 3, True)
@@ -287,12 +291,14 @@ def test_of_a_students_copy_only_the_points_of_its_checks_can_be_had():
 
 
 @pytest.mark.parametrize("is_written, status", [(True, "passed"), (False, "not_started")])
-def test_a_stage_without_a_visible_check_gives_and_costs_nothing(is_written, status):
+def test_a_stage_without_a_visible_check_gives_and_costs_nothing(
+    is_written: bool, status: str
+) -> None:
     result = judge_stage(stage(), StageFacts((), ()), Blame(is_partial=True, is_written=is_written))
     assert (result.status.value, result.score, result.max_score) == (status, 0, 0)
 
 
-def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause():
+def test_a_stage_that_is_credited_has_its_points_and_keeps_its_cause() -> None:
     one, other = planned("a", points=2), planned("b", points=3)
     facts = stage_facts((one, facts_of(one, P)), (other, facts_of(other, W)))
     result = judge_stage(
@@ -317,7 +323,9 @@ CALL = ForbiddenCall("paper.scissors.cut", "\n  fold.py, line 3, in fold\n    cu
         (1, (W, W), 0),
     ],
 )
-def test_a_forbidden_call_costs_its_share(cost, endings, left):
+def test_a_forbidden_call_costs_its_share(
+    cost: float, endings: tuple[Ending, Ending], left: float
+) -> None:
     pairs = [
         (c, facts_of(c, e)) for c, e in zip((planned("a"), planned("b")), endings, strict=True)
     ]
@@ -335,7 +343,7 @@ def test_a_forbidden_call_costs_its_share(cost, endings, left):
     assert [check.score for check in others] == [5 if ending is P else 0 for ending in endings]
 
 
-def test_every_forbidden_call_is_named_and_costs_nothing_more():
+def test_every_forbidden_call_is_named_and_costs_nothing_more() -> None:
     check = planned("a", points=10)
     calls = (CALL, ForbiddenCall("paper.glue"))
     facts = replace(stage_facts((check, facts_of(check, P))), forbidden=calls)
@@ -345,27 +353,27 @@ def test_every_forbidden_call_is_named_and_costs_nothing_more():
     assert result.checks[0].message.endswith("cut(sheet)\nIt calls paper.glue too")
 
 
-def test_what_is_skipped_is_not_lost_by_a_forbidden_call_as_well():
+def test_what_is_skipped_is_not_lost_by_a_forbidden_call_as_well() -> None:
     a, gpu = planned("a", points=8), planned("gpu", points=2)
     facts = stage_facts((a, facts_of(a, P)), (gpu, facts_of(gpu, S)))
     result = judge_stage(replace(stage(), forbidden_cost=0.5), replace(facts, forbidden=(CALL,)))
     assert result.score == 5
 
 
-def test_a_forbidden_call_where_only_the_visible_checks_count():
+def test_a_forbidden_call_where_only_the_visible_checks_count() -> None:
     check = planned("a", points=4)
     facts = replace(stage_facts((check, facts_of(check, P))), forbidden=(CALL,))
     result = judge_stage(replace(stage(), forbidden_cost=0.5), facts, Blame(is_partial=True))
     assert (result.score, result.max_score, result.status) == (2, 4, Status.FAILED)
 
 
-def test_an_untouched_stub_calls_nothing():
+def test_an_untouched_stub_calls_nothing() -> None:
     check = planned("a")
     facts = replace(stage_facts((check, facts_of(check, N))), forbidden=(CALL,))
     result = judge_stage(stage(), facts)
     assert (result.status, len(result.checks)) == (Status.NOT_STARTED, 1)
 
 
-def test_a_stage_that_was_not_run_is_not_started_and_has_its_points_before_it():
+def test_a_stage_that_was_not_run_is_not_started_and_has_its_points_before_it() -> None:
     result = judge_untouched(stage(points=7, bonus=True))
     assert (result.status, result.score, result.max_score) == (Status.NOT_STARTED, 0, 7)

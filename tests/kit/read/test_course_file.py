@@ -61,13 +61,13 @@ def no_fold(key: str) -> Break:
     return lambda data: data["stages"][0].pop(key)
 
 
-def test_a_limit_is_the_same_however_it_is_written():
+def test_a_limit_is_the_same_however_it_is_written() -> None:
     tables: list[dict[str, Any]] = [{**BIRDS, "limits": {"call_seconds": x}} for x in (9, 9.0)]
     one, two = (repr(parse_course(table, Path("/birds")).limits) for table in tables)
     assert one == two
 
 
-def test_reads_everything():
+def test_reads_everything() -> None:
     course = parse_course(BIRDS, Path("/birds"))
     assert (course.name, course.title, course.limits) == ("paper-birds", "Paper birds", Limits())
     assert [stage.slug for stage in course.stages] == ["fold", "bird"]
@@ -85,7 +85,7 @@ def test_reads_everything():
     assert (first.forbidden, first.forbidden_cost) == ((), 1)
 
 
-def test_what_a_package_says_has_defaults():
+def test_what_a_package_says_has_defaults() -> None:
     course = parse_course({**BIRDS, "preload": ["numpy"]}, ROOT)
     said = (course.authors, course.license, course.version, course.package, course.requirements)
     assert said == ((), "", "", "paper-birds", ("numpy",))
@@ -93,7 +93,7 @@ def test_what_a_package_says_has_defaults():
     assert (course.package, course.requirements) == ("b", ())
 
 
-def test_a_stage_is_found_by_every_slug_that_it_had():
+def test_a_stage_is_found_by_every_slug_that_it_had() -> None:
     data = copy.deepcopy(BIRDS)
     data["stages"][0]["formerly"] = "crease"
     data["stages"][1]["formerly"] = ["wing", "flight"]
@@ -104,7 +104,7 @@ def test_a_stage_is_found_by_every_slug_that_it_had():
     assert [stage.cell_name for stage in course.stages] == ["crease", "wing"]
 
 
-def test_a_stage_may_ask_for_tests():
+def test_a_stage_may_ask_for_tests() -> None:
     data = copy.deepcopy(BIRDS)
     data["stages"][1]["entry_points"] = {"make_bird": "tests"}
     first, second = parse_course(data, ROOT).stages
@@ -115,14 +115,14 @@ def test_a_stage_may_ask_for_tests():
     assert [name for name in asked if entry.asks_for(name)] == asked[:3]
 
 
-def test_nobody_builds_on_tests():
+def test_nobody_builds_on_tests() -> None:
     data = copy.deepcopy(BIRDS)
     data["stages"][0]["entry_points"] = {"fold": "tests"}
     with pytest.raises(CourseError, match="requires 'fold', where learners write tests"):
         parse_course(data, ROOT)
 
 
-def test_what_a_stage_forbids():
+def test_what_a_stage_forbids() -> None:
     data = copy.deepcopy(BIRDS)
     data["stages"][1].update(forbidden=["numpy.convolve", "a_1.B_2.c"], forbidden_cost=0.25)
     first, second = parse_course(data, ROOT).stages
@@ -130,7 +130,7 @@ def test_what_a_stage_forbids():
     assert (second.forbidden, second.forbidden_cost) == (("numpy.convolve", "a_1.B_2.c"), 0.25)
 
 
-def test_what_is_released_to_a_class():
+def test_what_is_released_to_a_class() -> None:
     data = copy.deepcopy(BIRDS)
     assert [(a.name, [s.slug for s in a.stages]) for a in parse_course(data, ROOT).assignments] == [
         ("paper-birds", ["fold"])  # where nothing is said, all but the bonus
@@ -242,7 +242,7 @@ def test_what_is_released_to_a_class():
         (fold(forbidden_cost=0.5), "stage 'fold': has 'forbidden_cost' but no 'forbidden'"),
     ],
 )
-def test_says_what_is_wrong(spoil, match):
+def test_says_what_is_wrong(spoil: Break, match: str) -> None:
     data = copy.deepcopy(BIRDS)
     spoil(data)
     with pytest.raises(CourseError, match=re.escape(match)) as caught:
@@ -262,28 +262,32 @@ def test_says_what_is_wrong(spoil, match):
         (b'name = "\xff"', "is not UTF-8"),
     ],
 )
-def test_a_file_that_is_no_toml(tmp_path, content, match):
+def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, match: str) -> None:
     file = tmp_path / "course.toml"
     file.write_bytes(content)
     with pytest.raises(CourseError, match=match):
         read_course(file)
 
 
-def test_the_course_of_this_repository():
+def test_the_course_of_this_repository() -> None:
     assert sum(stage.points for stage in COURSE.stages if not stage.bonus) == 100
     for stage in COURSE.stages:
         for file in (stage.solution_file, stage.exercise_file, stage.check_file, stage.hints_file):
             assert file.is_file()
 
 
-def test_a_broken_course_is_not_passed_over(tmp_path, monkeypatch):
+def test_a_broken_course_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "course.toml").write_text("schema = 3", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CourseError, match="'schema' must be 1"):
         locate_course(None)
 
 
-def test_elsewhere_it_is_the_course_beside_the_package(tmp_path, monkeypatch):
+def test_elsewhere_it_is_the_course_beside_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(workspace, "_CHECKOUT", tmp_path / "checkout")
     monkeypatch.setattr(workspace, "COURSES", "none")
@@ -294,7 +298,7 @@ def test_elsewhere_it_is_the_course_beside_the_package(tmp_path, monkeypatch):
     assert locate_course(None).name == "paper-birds"
 
 
-def test_finds_a_stage_or_the_one_that_comes_close():
+def test_finds_a_stage_or_the_one_that_comes_close() -> None:
     course = parse_course(BIRDS, Path("/birds"))
     assert find_stage(course, "bird").title == "The whole bird"
     with pytest.raises(KitError, match=r"there is no stage 'birds'; did you mean 'bird'\?"):

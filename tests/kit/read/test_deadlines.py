@@ -39,23 +39,23 @@ def utc(text: str) -> datetime:
         ("Pacific/Apia", "2026-01-01T12:00", "2025-12-31T23:00"),
     ],
 )
-def test_a_deadline_is_what_the_clocks_there_show(zone, shown, expected):
+def test_a_deadline_is_what_the_clocks_there_show(zone: str, shown: str, expected: str) -> None:
     assert assignment(zone, due=clock(shown)).due == utc(expected)
 
 
-def test_of_an_hour_that_comes_twice_the_second_counts():
+def test_of_an_hour_that_comes_twice_the_second_counts() -> None:
     due = clock("2026-10-25T02:30")  # 00:30 and 01:30 UTC
     assert assignment("Europe/Berlin", due=due).due == utc("2026-10-25T01:30")
     there = assignment("America/Sao_Paulo", due=due, extensions={"ada": DUE})
     assert there.extensions == {"ada": utc("2026-10-31T02:59")}
 
 
-def test_a_time_with_an_offset_needs_no_zone():
+def test_a_time_with_an_offset_needs_no_zone() -> None:
     due = DUE.replace(tzinfo=timezone(timedelta(hours=-7)))
     assert assignment(due=due).due == utc("2026-10-31T06:59")
 
 
-def test_everything_as_an_author_writes_it():
+def test_everything_as_an_author_writes_it() -> None:
     text = """
 schema = 1
 name = "birds"
@@ -90,7 +90,7 @@ entry_points = { bird = "number" }
     assert [stage.is_exam for stage in course.stages] == [True, False]
 
 
-def test_an_assignment_needs_none_of_it():
+def test_an_assignment_needs_none_of_it() -> None:
     found = assignment()
     assert (found.due, found.extensions, found.late, found.is_exam) == (None, {}, None, False)
 
@@ -138,6 +138,6 @@ def test_an_assignment_needs_none_of_it():
         ),
     ],
 )
-def test_says_what_is_wrong(zone, keys, said):
+def test_says_what_is_wrong(zone: str, keys: dict[str, Any], said: str) -> None:
     with pytest.raises(CourseError, match=re.escape(said)):
         assignment(zone, **keys)

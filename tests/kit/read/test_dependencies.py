@@ -42,19 +42,21 @@ def changed(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
         ("smooth/__init__.py", ALL),
     ],
 )
-def test_a_stage_depends_on_its_file_those_it_requires_and_helpers(file, stages):
+def test_a_stage_depends_on_its_file_those_it_requires_and_helpers(
+    file: str, stages: set[str]
+) -> None:
     assert changed(STARTS, {**STARTS, file: b"x = 1\n"}) == stages
     assert changed({**STARTS, file: b"x = 1\n"}, {**STARTS, file: b"x = 2\n"}) == stages
 
 
 @pytest.mark.parametrize("name", STARTS)
-def test_a_deleted_file_and_an_empty_one_are_two_things(name):
+def test_a_deleted_file_and_an_empty_one_are_two_things(name: str) -> None:
     without = {file: data for file, data in STARTS.items() if file != name}
     assert name.removesuffix(".py") in changed(STARTS, without)
     assert name.removesuffix(".py") in changed(without, {**without, name: b""})
 
 
-def test_a_renamed_file_is_another_text():
+def test_a_renamed_file_is_another_text() -> None:
     one, other = {**STARTS, "a.py": b"x = 1"}, {**STARTS, "b.py": b"x = 1"}
     assert changed(one, other) == ALL
 
@@ -81,20 +83,20 @@ def test_a_renamed_file_is_another_text():
         "# first\n# vim: set fileencoding=utf-7 :",
     ],
 )
-def test_what_a_file_may_import_counts(line):
+def test_what_a_file_may_import_counts(line: str) -> None:
     before = {**STARTS, "smooth.py": line.encode()}
     assert changed(before, {**before, "roughness.py": b"x = 2"}) == {"smooth", "roughness"}
     by_way = {**STARTS, "smooth.py": b"import helper", "helper.py": line.encode()}
     assert changed(by_way, {**by_way, "roughness.py": b"x = 2"}) == ALL
 
 
-def test_words_in_prose_do_not_count():
+def test_words_in_prose_do_not_count() -> None:
     prose = b'"""The roughness of a curve; roughness is told by `roughness`."""\nmodel.eval()\n'
     before = {**STARTS, "smooth.py": prose}
     assert changed(before, {**before, "roughness.py": b"x = 2"}) == {"roughness"}
 
 
-def test_stages_that_import_one_another_end():
+def test_stages_that_import_one_another_end() -> None:
     ring = {"smooth.py": b"import roughness", "roughness.py": b"import smooth"}
     assert changed(ring, {**ring, "smooth.py": b"import roughness #"}) == {"smooth", "roughness"}
 
@@ -123,7 +125,7 @@ def known(workspace: Workspace) -> set[str]:
     return {slug for slug, stage in stages.items() if stage.status is Status.PASSED}
 
 
-def test_what_has_not_changed_is_known(mine):
+def test_what_has_not_changed_is_known(mine: Workspace) -> None:
     assert known(mine) == ALL
     for file in mine.exercises.iterdir():
         file.touch()
@@ -133,7 +135,7 @@ def test_what_has_not_changed_is_known(mine):
     assert known(mine) == ALL
 
 
-def test_it_may_lie_in_another_folder(mine):
+def test_it_may_lie_in_another_folder(mine: Workspace) -> None:
     there = mine.root.with_name("elsewhere")
     mine.root.rename(there)
     course = read_course(there / "course.toml")
@@ -151,7 +153,7 @@ def test_it_may_lie_in_another_folder(mine):
         "hints/misconceptions/smooth.py",
     ],
 )
-def test_after_a_change_of_the_course_nothing_is_known(mine, file):
+def test_after_a_change_of_the_course_nothing_is_known(mine: Workspace, file: str) -> None:
     place = mine.root / file
     place.parent.mkdir(exist_ok=True)
     with open(place, "ab") as changed_file:
@@ -159,7 +161,9 @@ def test_after_a_change_of_the_course_nothing_is_known(mine, file):
     assert known(mine) == set()
 
 
-def test_of_another_version_of_the_kit_nothing_is_known(mine, monkeypatch):
+def test_of_another_version_of_the_kit_nothing_is_known(
+    mine: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "__version__", "999")
     module.kit_digest.cache_clear()
     try:
@@ -168,13 +172,13 @@ def test_of_another_version_of_the_kit_nothing_is_known(mine, monkeypatch):
         module.kit_digest.cache_clear()
 
 
-def test_where_the_folder_cannot_be_read_nothing_is_known(mine):
+def test_where_the_folder_cannot_be_read_nothing_is_known(mine: Workspace) -> None:
     shutil.rmtree(mine.exercises)
     assert known(mine) == set()
     assert recall_present(mine).note == ""
 
 
-def test_another_course_has_other_digests():
+def test_another_course_has_other_digests() -> None:
     submission = Submission("x", STARTS)
     fewer = replace(TINY, stages=TINY.stages[:2])
     assert text_digests(fewer, submission, "c").keys() == {"moving_average", "smooth"}

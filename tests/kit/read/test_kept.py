@@ -50,7 +50,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_unchanged_verdict_is_kept_whole_but_for_the_seconds(root):
+def test_an_unchanged_verdict_is_kept_whole_but_for_the_seconds(root: Path) -> None:
     kept = read(root, texts())
     assert set(kept) == ALL
     (result,) = kept["smooth"].stages
@@ -68,22 +68,26 @@ def test_an_unchanged_verdict_is_kept_whole_but_for_the_seconds(root):
         ("helper.py", set()),
     ],
 )
-def test_a_changed_file_costs_the_verdicts_that_depend_on_it(root, file, left):
+def test_a_changed_file_costs_the_verdicts_that_depend_on_it(
+    root: Path, file: str, left: set[str]
+) -> None:
     assert set(read(root, texts({**SOLVED, file: b"x = 1\n"}))) == left
 
 
-def test_a_changed_kit_or_course_costs_every_verdict(root):
+def test_a_changed_kit_or_course_costs_every_verdict(root: Path) -> None:
     assert course_digest(TINY) != "course"
     assert not read(root, texts(of_course=course_digest(TINY)))
 
 
-def test_another_device_costs_every_verdict(root, monkeypatch):
+def test_another_device_costs_every_verdict(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not read(root, texts(), device="cuda")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     assert not read(root, texts())
 
 
-def test_another_version_of_a_library_costs_every_verdict(root, monkeypatch):
+def test_another_version_of_a_library_costs_every_verdict(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: f"{name} 9")
     assert not read(root, texts())
 
@@ -92,7 +96,7 @@ def test_another_version_of_a_library_costs_every_verdict(root, monkeypatch):
     ("status", "score"),
     [(Status.FAILED, 6), (Status.FAILED, 3), (Status.PASSED, 3), (Status.NOT_STARTED, 0)],
 )
-def test_only_a_pass_with_full_points_is_kept(root, status, score):
+def test_only_a_pass_with_full_points_is_kept(root: Path, status: Status, score: float) -> None:
     """And one that fails now, say for another seed, is not kept from before."""
     Kept(root, TINY, "auto").keep(report(smooth=(status, score)), texts())
     assert set(read(root, texts())) == {"moving_average", "roughness"}
@@ -101,21 +105,21 @@ def test_only_a_pass_with_full_points_is_kept(root, status, score):
 @pytest.mark.parametrize(
     "damaged", [b"", b"\xff", b"[]", b"[" * 100_000, b'{"smooth": 3}', b'{"smooth": {"seal": "x"}}']
 )
-def test_a_damaged_file_costs_a_rerun_and_is_replaced(root, damaged):
+def test_a_damaged_file_costs_a_rerun_and_is_replaced(root: Path, damaged: bytes) -> None:
     file_of(root).write_bytes(damaged)
     assert not read(root, texts())
     Kept(root, TINY, "auto").keep(PASSED, texts())
     assert set(read(root, texts())) == ALL
 
 
-def test_a_verdict_edited_by_hand_does_not_count(root):
+def test_a_verdict_edited_by_hand_does_not_count(root: Path) -> None:
     data = json.loads(file_of(root).read_text("utf-8"))
     data["smooth"]["report"]["stages"][0]["score"] = 600
     file_of(root).write_text(json.dumps(data), encoding="utf-8")
     assert set(read(root, texts())) == ALL - {"smooth"}
 
 
-def test_a_sealed_verdict_without_a_stage_does_not_count(root):
+def test_a_sealed_verdict_without_a_stage_does_not_count(root: Path) -> None:
     kept = Kept(root, TINY, "auto")
     for nonsense in ({}, [], {"stages": []}):
         entry = {"seal": kept._seal(texts()["smooth"], nonsense), "report": nonsense}
@@ -123,7 +127,9 @@ def test_a_sealed_verdict_without_a_stage_does_not_count(root):
         assert not read(root, texts())
 
 
-def test_a_kill_in_the_middle_of_writing_leaves_the_verdicts_before(root, monkeypatch):
+def test_a_kill_in_the_middle_of_writing_leaves_the_verdicts_before(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killed(*paths: object) -> None:
         raise KeyboardInterrupt
 
@@ -133,7 +139,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_verdicts_before(root, monkey
     assert set(read(root, texts())) == ALL
 
 
-def test_a_file_that_cannot_be_written_or_read_is_no_error(tmp_path):
+def test_a_file_that_cannot_be_written_or_read_is_no_error(tmp_path: Path) -> None:
     (tmp_path / ".grade").write_text("a file, where the folder should be", encoding="utf-8")
     Kept(tmp_path, TINY, "auto").keep(PASSED, texts())
     assert not read(tmp_path, texts())

@@ -46,20 +46,20 @@ def shared(course: Course) -> Path:
     return course.root / "hints/misconceptions/_usual.py"
 
 
-def test_a_list_of_misconceptions_counts_where_it_stands(course):
+def test_a_list_of_misconceptions_counts_where_it_stands(course: Course) -> None:
     known = read_misconceptions(course.stage("roughness"))
     assert [each.id for each in known] == ["rough_always", "rough_own"]
     assert [each.implementation([]) for each in known] == [1.0, 2.0]
 
 
-def test_a_class_has_the_name_that_a_learners_has(course):
+def test_a_class_has_the_name_that_a_learners_has(course: Course) -> None:
     source = FILE.replace("def own(values):\n    return 2.0", "class Own:\n    pass")
     course.stage("roughness").misconceptions_file.write_text(source, encoding="utf-8")
     *_, own = read_misconceptions(course.stage("roughness"))
     assert type(own.implementation()).__name__ == "roughness"
 
 
-def test_a_shared_module_is_read_each_time_and_not_kept(course):
+def test_a_shared_module_is_read_each_time_and_not_kept(course: Course) -> None:
     before = sys.path.copy()
     read_misconceptions(course.stage("roughness"))
     shared(course).write_text(SHARED.replace("return value", "return -value"), encoding="utf-8")
@@ -68,18 +68,18 @@ def test_a_shared_module_is_read_each_time_and_not_kept(course):
     assert sys.path == before and "_usual" not in sys.modules
 
 
-def test_a_fault_in_what_stages_share_is_told_with_its_place(course):
+def test_a_fault_in_what_stages_share_is_told_with_its_place(course: Course) -> None:
     shared(course).write_text("import math\n\nmath.nonsense\n", encoding="utf-8")
     with pytest.raises(CourseError) as caught:
         read_misconceptions(course.stage("roughness"))
     assert str(caught.value).startswith("hints/misconceptions/_usual.py:3: AttributeError")
 
 
-def test_a_module_that_stages_share_belongs_to_the_course(course):
+def test_a_module_that_stages_share_belongs_to_the_course(course: Course) -> None:
     assert list(strays(course)) == []
 
 
-def test_what_every_run_depends_on_includes_what_stages_share(course):
+def test_what_every_run_depends_on_includes_what_stages_share(course: Course) -> None:
     stage = course.stage("roughness")
     before = base_of(course, stage, {})
     shared(course).write_text(SHARED + "\n# more\n", encoding="utf-8")

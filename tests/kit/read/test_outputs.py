@@ -28,18 +28,20 @@ LEFT = {
 
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10_000])
-def test_what_is_left_is_everything_but_outputs_and_attachments(indent, size):
+def test_what_is_left_is_everything_but_outputs_and_attachments(
+    indent: int | None, size: int
+) -> None:
     data = json.dumps(DATA, indent=indent).encode()
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     assert json.loads(without_outputs(pieces, len(data))) == LEFT
 
 
-def test_what_has_no_outputs_stays_as_it_is():
+def test_what_has_no_outputs_stays_as_it_is() -> None:
     for data in (b"", b"\\", b'"a', b"]]]", b'{"outputs"', json.dumps(LEFT).encode()):
         assert without_outputs([data], 1000) == data
 
 
-def test_too_much_is_refused(monkeypatch):
+def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TooMuchError):
         without_outputs([b"x" * 10, b"x"], 10)
     monkeypatch.setattr(outputs, "_SIGNS_CAP", 100)

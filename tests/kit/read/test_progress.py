@@ -55,12 +55,12 @@ def result(
     return StageResult(slug, "Fold", status, score, 12, False, (check,))
 
 
-def test_nothing_is_remembered_at_first_and_looking_leaves_no_trace(tmp_path):
+def test_nothing_is_remembered_at_first_and_looking_leaves_no_trace(tmp_path: Path) -> None:
     assert read_progress(tmp_path) == Remembered(Progress())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_remembers(tmp_path):
+def test_remembers(tmp_path: Path) -> None:
     used(tmp_path, "fold", 1)
     used(tmp_path, "bird", 3)
     graded = [result("fold", Status.FAILED, 3)]
@@ -74,7 +74,7 @@ def test_remembers(tmp_path):
     assert found.progress.stage("nest") == StageProgress()
 
 
-def test_the_best_score_and_the_first_success_stay():
+def test_the_best_score_and_the_first_success_stay() -> None:
     now = Progress()
     for number, (status, score) in enumerate(
         [(Status.FAILED, 8), (Status.FAILED, 3), (Status.PASSED, 12), (Status.FAILED, 0)]
@@ -84,7 +84,7 @@ def test_the_best_score_and_the_first_success_stay():
     assert (fold.status, fold.best, fold.passed, fold.attempts) == (Status.FAILED, 12, "day 2", 4)
 
 
-def test_an_attempt_is_an_answer_that_is_new():
+def test_an_attempt_is_an_answer_that_is_new() -> None:
     now = Progress()
     for digest in ("a", "a", "b", "b", "a"):
         now = now.with_result(result("fold", Status.FAILED, 0), digest, "today")
@@ -93,7 +93,7 @@ def test_an_attempt_is_an_answer_that_is_new():
     assert untouched.stage("fold").attempts == 3
 
 
-def test_a_named_mistake_brings_its_hint_until_it_was_given_or_is_mended():
+def test_a_named_mistake_brings_its_hint_until_it_was_given_or_is_mended() -> None:
     now = Progress().with_hint("fold", 1)
     assert now.stage("fold").next_rung(5) == 2
     now = now.with_result(result("fold", Status.FAILED, 0, UNEVEN), "a", "today")
@@ -112,7 +112,7 @@ def test_a_named_mistake_brings_its_hint_until_it_was_given_or_is_mended():
     assert mended.stage("fold").advice is None and mended.stage("fold").next_rung(5) == 5
 
 
-def test_a_stage_is_open_once_it_has_passed_or_was_given_up():
+def test_a_stage_is_open_once_it_has_passed_or_was_given_up() -> None:
     failed = Progress().with_result(result("fold", Status.FAILED, 0), "a", "today")
     assert not failed.stage("fold").is_open
     assert failed.with_surrender("fold").stage("fold").is_open
@@ -121,7 +121,7 @@ def test_a_stage_is_open_once_it_has_passed_or_was_given_up():
     assert worse.stage("fold").is_open
 
 
-def test_a_verdict_counts_for_the_text_that_it_is_on():
+def test_a_verdict_counts_for_the_text_that_it_is_on() -> None:
     now = Progress().with_hint("fold", 3)
     now = now.with_result(result("fold", Status.PASSED, 12), "a", "today", "this text")
     assert now.of({"fold": "this text", "nest": "any"}) == now
@@ -131,7 +131,7 @@ def test_a_verdict_counts_for_the_text_that_it_is_on():
         assert (fold.best, fold.attempts, fold.passed, fold.rungs) == (12, 1, "today", 3)
 
 
-def test_a_verdict_on_a_notebook_is_none_on_the_files():
+def test_a_verdict_on_a_notebook_is_none_on_the_files() -> None:
     now = Progress().with_result(result("fold", Status.PASSED, 12), "a", "today", NOTEBOOK)
     assert now.of({"fold": "a text"}).stage("fold").status is None
     assert now.of({}, notebooks=True) == now
@@ -140,7 +140,7 @@ def test_a_verdict_on_a_notebook_is_none_on_the_files():
 @pytest.mark.parametrize(
     "written", [{"status": "passed"}, {"score": 12}, {"judged": None}, {"judged": "0" * 64}]
 )
-def test_what_another_version_wrote_over_is_no_verdict(written):
+def test_what_another_version_wrote_over_is_no_verdict(written: dict[str, Any]) -> None:
     ours = Progress().with_result(result("fold", Status.FAILED, 3), "a", "today", "this text")
     data = to_json(ours)
     data["stages"]["fold"].update(written)
@@ -149,7 +149,7 @@ def test_what_another_version_wrote_over_is_no_verdict(written):
     assert theirs.stage("fold").best == 3
 
 
-def test_of_an_older_version_all_is_kept_and_nothing_is_judged(tmp_path):
+def test_of_an_older_version_all_is_kept_and_nothing_is_judged(tmp_path: Path) -> None:
     fold = {"status": "passed", "score": 12, "best": 12.0, "attempts": 2, "passed": "today"}
     store(tmp_path, json.dumps({"schema": 1, "stages": {"fold": fold}}))
     found = read_progress(tmp_path).progress.of({"fold": "a text"}, notebooks=True).stage("fold")
@@ -159,11 +159,11 @@ def test_of_an_older_version_all_is_kept_and_nothing_is_judged(tmp_path):
     assert json.loads(file_of(tmp_path).read_text())["stages"]["fold"] == {**fold, "rungs": 1}
 
 
-def test_an_earlier_hint_seen_again_takes_none_away():
+def test_an_earlier_hint_seen_again_takes_none_away() -> None:
     assert Progress().with_hint("fold", 4).with_hint("fold", 2).stage("fold").rungs == 4
 
 
-def test_an_answer_is_due_until_it_was_shown(tmp_path):
+def test_an_answer_is_due_until_it_was_shown(tmp_path: Path) -> None:
     update_progress(tmp_path, lambda now: now.with_hint("fold", 2, asks=True))
     update_progress(tmp_path, lambda now: now.with_hint("fold", 1))
     stage = read_progress(tmp_path).progress.stage("fold")
@@ -173,14 +173,14 @@ def test_an_answer_is_due_until_it_was_shown(tmp_path):
     assert (stage.rungs, stage.asked, stage.next_rung(5)) == (2, 0, 3)
 
 
-def test_keeps_itself_out_of_git_and_leaves_no_litter(tmp_path):
+def test_keeps_itself_out_of_git_and_leaves_no_litter(tmp_path: Path) -> None:
     used(tmp_path, "fold", 1)
     names = sorted(file.name for file in memory_folder(tmp_path).iterdir())
     assert names == [".gitignore", "lock", "progress.json"]
     assert (memory_folder(tmp_path) / ".gitignore").read_text() == "*\n"
 
 
-def test_what_another_version_wrote_is_kept(tmp_path):
+def test_what_another_version_wrote_is_kept(tmp_path: Path) -> None:
     theirs = {
         "schema": 1,
         "streak": [1, {"two": None}],
@@ -196,7 +196,7 @@ def test_what_another_version_wrote_is_kept(tmp_path):
     }
 
 
-def test_what_is_written_can_be_read():
+def test_what_is_written_can_be_read() -> None:
     progress = Progress(
         {
             "fold": StageProgress(
@@ -240,7 +240,7 @@ def test_what_is_written_can_be_read():
         "[" * 100_000,
     ],
 )
-def test_a_spoilt_file_is_set_aside(tmp_path, text):
+def test_a_spoilt_file_is_set_aside(tmp_path: Path, text: str | bytes) -> None:
     spoilt = store(tmp_path, text).read_bytes()
     found = read_progress(tmp_path)
     assert found.progress == Progress()
@@ -251,7 +251,7 @@ def test_a_spoilt_file_is_set_aside(tmp_path, text):
     assert read_progress(tmp_path).progress.stage("fold").rungs == 1
 
 
-def test_every_spoilt_file_is_kept(tmp_path):
+def test_every_spoilt_file_is_kept(tmp_path: Path) -> None:
     store(tmp_path, "first")
     assert "corrupt-1" in used(tmp_path, "fold", 1).note
     store(tmp_path, "second")
@@ -260,7 +260,7 @@ def test_every_spoilt_file_is_kept(tmp_path):
     assert kept == ["first", "second"]
 
 
-def test_a_newer_file_is_left_alone(tmp_path):
+def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
     file = store(tmp_path, '{"schema": 2, "all": "new"}')
     for attempt in (read_progress, lambda root: used(root, "fold", 1)):
         with pytest.raises(ProgressError, match=r"newer version of the kit \(schema 2\)"):
@@ -268,7 +268,7 @@ def test_a_newer_file_is_left_alone(tmp_path):
     assert file.read_text() == '{"schema": 2, "all": "new"}'
 
 
-def test_a_folder_that_cannot_be_made(tmp_path):
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     memory_folder(tmp_path).write_text("a file stands in the way")
     with pytest.raises(ProgressError, match=r"\.grade: cannot be written") as caught:
         used(tmp_path, "fold", 1)
@@ -276,7 +276,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX permissions here")
-def test_a_read_only_folder(tmp_path):
+def test_a_read_only_folder(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("nothing is read-only for root")
     used(tmp_path, "fold", 2)
@@ -292,7 +292,9 @@ def test_a_read_only_folder(tmp_path):
         memory_folder(tmp_path).chmod(0o700)
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     used(tmp_path, "fold", 2)
 
     def full(*_: Any) -> None:
@@ -325,7 +327,7 @@ def counting(root: Path, times: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
-def test_killed_at_any_moment_nothing_is_lost(tmp_path):
+def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
     chance = random.Random(3)
     for _ in range(8):
         process = counting(tmp_path, 1_000_000)
@@ -340,7 +342,7 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path):
         assert found.progress.stage("fold").rungs >= max(told, default=1)
 
 
-def test_two_at_once_lose_nothing(tmp_path):
+def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
     both = [counting(tmp_path, 60) for _ in range(2)]
     for process in both:
         process.communicate(timeout=60)

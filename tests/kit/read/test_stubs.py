@@ -81,42 +81,42 @@ def replaced(course: Course) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_committed_stubs_are_in_step(slug):
+def test_the_committed_stubs_are_in_step(slug: str) -> None:
     stage = COURSE.stage(slug)
     assert stage.exercise_file.read_text(encoding="utf-8") == read_stub(stage), "run: grade stubs"
 
 
-def test_takes_out_the_solution_and_nothing_else():
+def test_takes_out_the_solution_and_nothing_else() -> None:
     assert stub_of(SOLUTION, "fold") == STUB
     assert stub_of(SOLUTION.replace("\n", "\r\n"), "fold") == STUB
     assert stub_of(SOLUTION.rstrip(), "fold") == STUB
 
 
-def test_outside_a_function_it_is_the_stage_that_is_not_written():
+def test_outside_a_function_it_is_the_stage_that_is_not_written() -> None:
     source = "### BEGIN SOLUTION\nx = 1\n### END SOLUTION\n"
     assert stub_of(source, "fold") == 'raise NotImplementedError("fold is not written yet")\n'
 
 
-def test_the_solution_is_all_but_markers_and_docstrings():
+def test_the_solution_is_all_but_markers_and_docstrings() -> None:
     assert solution_of(SOLUTION, "fold.py") == CODE
     assert solution_of(SOLUTION.replace("\n", "\r\n"), "fold.py") == CODE
 
 
 @pytest.mark.parametrize("body", ['"""Only words."""', '"""Words."""; x = 1'])
-def test_a_docstring_that_cannot_be_spared_stays(body):
+def test_a_docstring_that_cannot_be_spared_stays(body: str) -> None:
     source = f"class Bird:\n    {body}\n\n\n### BEGIN SOLUTION\nx = 1\n### END SOLUTION\n"
     assert solution_of(source, "f.py") == f"class Bird:\n    {body}\n\n\nx = 1\n"
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_course_s_solutions_are_code_without_words(slug):
+def test_the_course_s_solutions_are_code_without_words(slug: str) -> None:
     code = read_solution(COURSE.stage(slug))
     assert same_but_for_words(code, (ROOT / "solutions" / f"{slug}.py").read_text("utf-8"))
     assert '"""' not in code
     assert "SOLUTION" not in code
 
 
-def test_a_solution_without_markers_is_not_shown():
+def test_a_solution_without_markers_is_not_shown() -> None:
     with pytest.raises(CourseError, match=r"f\.py: has no '### BEGIN SOLUTION'"):
         solution_of("x = 1\n", "f.py")
 
@@ -138,13 +138,13 @@ def test_a_solution_without_markers_is_not_shown():
         (HALF_A_BRANCH, "the stub of f.py:5: is not Python"),
     ],
 )
-def test_says_what_is_wrong(source, match):
+def test_says_what_is_wrong(source: str, match: str) -> None:
     with pytest.raises(CourseError, match=re.escape(match)) as caught:
         stub_of(source, "f")
     assert "\n" not in str(caught.value) and "<unknown>" not in str(caught.value)
 
 
-def test_a_solution_that_is_not_there_names_its_file(course):
+def test_a_solution_that_is_not_there_names_its_file(course: Course) -> None:
     course.stages[0].solution_file.unlink()
     with pytest.raises(CourseError, match=r"^solutions/fold\.py: cannot be read"):
         write_stubs(course)
@@ -168,11 +168,11 @@ def test_a_solution_that_is_not_there_names_its_file(course):
         (STUB + "\n" + "x = 1\n" * 50_000, False),
     ],
 )
-def test_words_are_no_work(other, same):
+def test_words_are_no_work(other: str, same: bool) -> None:
     assert same_but_for_words(STUB, other) is same
 
 
-def test_writes_what_is_absent_then_nothing(course):
+def test_writes_what_is_absent_then_nothing(course: Course) -> None:
     (stage,) = course.stages
     assert write_stubs(course) == {stage: StubState.ABSENT}
     assert stage.exercise_file.read_bytes() == STUB.encode()
@@ -181,7 +181,7 @@ def test_writes_what_is_absent_then_nothing(course):
     assert not (course.root / ".grade").exists()
 
 
-def test_an_older_stub_is_replaced_and_kept(course):
+def test_an_older_stub_is_replaced_and_kept(course: Course) -> None:
     (stage,) = course.stages
     old = STUB.replace("Halve", "Note to self: halve")
     write_stubs(course)
@@ -191,7 +191,7 @@ def test_an_older_stub_is_replaced_and_kept(course):
     assert replaced(course) == {"fold.py-1": old}
 
 
-def test_work_is_left_alone(course):
+def test_work_is_left_alone(course: Course) -> None:
     (stage,) = course.stages
     write_stubs(course)
     stage.exercise_file.write_text(MINE, encoding="utf-8")
@@ -200,7 +200,7 @@ def test_work_is_left_alone(course):
     assert stage.exercise_file.read_text(encoding="utf-8") == MINE
 
 
-def test_force_replaces_work_and_keeps_every_copy(course):
+def test_force_replaces_work_and_keeps_every_copy(course: Course) -> None:
     (stage,) = course.stages
     for work in (MINE, MINE + "\nif", MINE):
         stage.exercise_file.parent.mkdir(exist_ok=True)
@@ -213,19 +213,19 @@ def test_force_replaces_work_and_keeps_every_copy(course):
 @pytest.mark.parametrize(
     "content", [STUB.replace("\n", "\r\n").encode(), b"\xef\xbb\xbf" + STUB.encode()]
 )
-def test_an_editor_s_line_ends_are_no_work(course, content):
+def test_an_editor_s_line_ends_are_no_work(course: Course, content: bytes) -> None:
     write_stubs(course)
     course.stages[0].exercise_file.write_bytes(content)
     assert set(stub_states(course).values()) == {StubState.IN_STEP}
 
 
-def test_what_cannot_be_read_is_taken_for_work(course):
+def test_what_cannot_be_read_is_taken_for_work(course: Course) -> None:
     write_stubs(course)
     course.stages[0].exercise_file.write_bytes(b"\xff\xfe\x00")
     assert set(write_stubs(course).values()) == {StubState.BEGUN}
 
 
-def test_nothing_is_written_if_a_solution_is_wrong(course):
+def test_nothing_is_written_if_a_solution_is_wrong(course: Course) -> None:
     course.stages[0].solution_file.write_text("x = 1\n", encoding="utf-8")
     with pytest.raises(CourseError, match=r"^solutions/fold\.py: has no"):
         write_stubs(course)
@@ -241,5 +241,5 @@ def test_nothing_is_written_if_a_solution_is_wrong(course):
     ],
     ids=["the stub", "other imports at the top", "an import in a function"],
 )
-def test_a_stub_with_other_imports_is_not_begun(text, begun):
+def test_a_stub_with_other_imports_is_not_begun(text: str, begun: bool) -> None:
     assert has_work(text, STUB) is begun

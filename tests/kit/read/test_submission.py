@@ -36,7 +36,7 @@ def code(source: Any) -> dict[str, Any]:
 # --- folders ---------------------------------------------------------------------------------
 
 
-def test_a_folder_gives_its_python_files_by_their_relative_paths(tmp_path):
+def test_a_folder_gives_its_python_files_by_their_relative_paths(tmp_path: Path) -> None:
     write_files(
         tmp_path,
         {
@@ -65,7 +65,7 @@ def test_a_folder_gives_its_python_files_by_their_relative_paths(tmp_path):
     assert read.name == str(tmp_path)
 
 
-def test_a_learners_files_beside_exercises_are_near(tmp_path):
+def test_a_learners_files_beside_exercises_are_near(tmp_path: Path) -> None:
     own = tmp_path / "exercises"
     write_files(tmp_path, {"fold.py": "a", "exercises/fold.py": "b", "exercises/x.py.txt": "c"})
     (tmp_path / "link.py").symlink_to(own / "fold.py")
@@ -75,7 +75,7 @@ def test_a_learners_files_beside_exercises_are_near(tmp_path):
     assert not read_submission(own).near  # of others nothing outside the folder is read
 
 
-def test_bytes_are_taken_as_they_are(tmp_path):
+def test_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
     sources: dict[str, str | bytes] = {
         "crlf.py": b"x = 1\r\n",
         "bom.py": b"\xef\xbb\xbfx = 1",
@@ -94,19 +94,19 @@ def test_bytes_are_taken_as_they_are(tmp_path):
         "._a.py __MACOSX/a.py",  # what a system puts beside a file
     ],
 )
-def test_what_no_one_hands_in_is_left_out(tmp_path, names):
+def test_what_no_one_hands_in_is_left_out(tmp_path: Path, names: str) -> None:
     write_files(tmp_path, {**dict.fromkeys(names.split(), "x"), "a.py": "mine"})
     assert read_submission(tmp_path).files == {"a.py": b"mine"}
 
 
 @pytest.mark.parametrize("name", ["two words.py", "ünïcödé 你好.py", "-rf.py", "a'b\".py"])
-def test_odd_names_do_no_harm(tmp_path, name):
+def test_odd_names_do_no_harm(tmp_path: Path, name: str) -> None:
     assert read_submission(write_files(tmp_path, {name: "x"})).files == {name: b"x"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 @pytest.mark.parametrize("name", [b"new\nline.py", b"esc\x1b[31m.py", b"not-utf8-\xff.py"])
-def test_names_that_are_no_text_can_be_read_and_sent(tmp_path, name):
+def test_names_that_are_no_text_can_be_read_and_sent(tmp_path: Path, name: bytes) -> None:
     try:
         with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
             file.write(b"x")
@@ -117,7 +117,7 @@ def test_names_that_are_no_text_can_be_read_and_sent(tmp_path, name):
     assert json.loads(json.dumps(list(read.files))) == list(read.files)
 
 
-def test_an_empty_folder_is_a_submission_without_files(tmp_path):
+def test_an_empty_folder_is_a_submission_without_files(tmp_path: Path) -> None:
     assert read_submission(tmp_path).files == {}
 
 
@@ -140,7 +140,7 @@ def link(path: Path, target: Path) -> None:
         pytest.skip("links cannot be made here")
 
 
-def test_links_in_a_folder_are_not_followed(secret):
+def test_links_in_a_folder_are_not_followed(secret: Path) -> None:
     folder = write_files(secret.parent / "work", {"a.py": "mine"})
     link(folder / "file.py", secret)
     link(folder / "inside.py", folder / "a.py")
@@ -151,14 +151,14 @@ def test_links_in_a_folder_are_not_followed(secret):
 
 
 @pytest.mark.parametrize("name", ["file.py", "file.ipynb"])
-def test_a_submission_that_is_a_link_to_a_file_is_refused(secret, name):
+def test_a_submission_that_is_a_link_to_a_file_is_refused(secret: Path, name: str) -> None:
     path = secret.parent / "work" / name
     link(path, secret)
     with pytest.raises(SubmissionFileError, match="cannot be read"):
         read_submission(path)
 
 
-def test_a_link_to_a_folder_is_that_folder_for_its_owner_and_nobody_else(secret):
+def test_a_link_to_a_folder_is_that_folder_for_its_owner_and_nobody_else(secret: Path) -> None:
     folder = secret.parent / "linked"
     link(folder, secret.parent / "work")
     write_files(secret.parent / "work", {"a.py": "mine"})
@@ -167,7 +167,7 @@ def test_a_link_to_a_folder_is_that_folder_for_its_owner_and_nobody_else(secret)
         read_submission(folder)
 
 
-def test_of_a_students_copy_the_exercises_count(secret):
+def test_of_a_students_copy_the_exercises_count(secret: Path) -> None:
     kit = {f"grader/m{number}.py": "" for number in range(300)}
     copy = write_files(secret.parent / "ada/copy", {"course.toml": "", **kit})
     write_files(copy, {"exercises/wings.py": "mine"})
@@ -180,7 +180,9 @@ def test_of_a_students_copy_the_exercises_count(secret):
         read_submission(copy)
 
 
-def test_a_file_that_becomes_a_link_under_our_hands_is_refused(secret, monkeypatch):
+def test_a_file_that_becomes_a_link_under_our_hands_is_refused(
+    secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_files(secret.parent / "work", {"a.py": "mine"})
     before = (folder / "a.py").lstat()
     (folder / "a.py").unlink()
@@ -191,7 +193,9 @@ def test_a_file_that_becomes_a_link_under_our_hands_is_refused(secret, monkeypat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there a folder cannot be held open")
-def test_a_folder_that_becomes_a_link_under_our_hands_is_refused(tmp_path, monkeypatch):
+def test_a_folder_that_becomes_a_link_under_our_hands_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     neighbours = write_files(tmp_path / "bob", {"deep/a.py": "secret", "deep/a.ipynb": "{}"})
     for own, linked, to in (("inside", "deep", "deep"), ("itself", "", "")):
         folder = tmp_path / own / "eve"
@@ -207,7 +211,7 @@ def test_a_folder_that_becomes_a_link_under_our_hands_is_refused(tmp_path, monke
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-def test_pipes_are_left_out_of_a_folder_and_refused_alone(tmp_path):
+def test_pipes_are_left_out_of_a_folder_and_refused_alone(tmp_path: Path) -> None:
     folder = write_files(tmp_path, {"a.py": "mine"})
     os.mkfifo(folder / "pipe.py")
     os.mkfifo(folder / "pipe.ipynb")
@@ -218,7 +222,7 @@ def test_pipes_are_left_out_of_a_folder_and_refused_alone(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there are no devices here")
-def test_a_device_is_refused(tmp_path):
+def test_a_device_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SubmissionFileError):
         read_submission(Path("/dev/zero"))
     link(tmp_path / "zero.py", Path("/dev/zero"))
@@ -226,7 +230,7 @@ def test_a_device_is_refused(tmp_path):
         read_submission(tmp_path / "zero.py")
 
 
-def test_a_folder_of_a_file_name_is_left_out(tmp_path):
+def test_a_folder_of_a_file_name_is_left_out(tmp_path: Path) -> None:
     write_files(tmp_path, {"folder.py/inner.py": "inner", "a.py": "mine"})
     assert read_submission(tmp_path).files == {"a.py": b"mine", "folder.py/inner.py": b"inner"}
 
@@ -234,7 +238,7 @@ def test_a_folder_of_a_file_name_is_left_out(tmp_path):
 # --- too large, too many ---------------------------------------------------------------------
 
 
-def test_a_file_may_be_as_large_as_the_cap_and_no_larger(tmp_path):
+def test_a_file_may_be_as_large_as_the_cap_and_no_larger(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"#" * FILE_CAP)
     assert len(read_submission(path).files["a.py"]) == FILE_CAP
@@ -244,7 +248,7 @@ def test_a_file_may_be_as_large_as_the_cap_and_no_larger(tmp_path):
             read_submission(submitted)
 
 
-def test_a_file_of_terabytes_is_not_read_to_its_end(tmp_path):
+def test_a_file_of_terabytes_is_not_read_to_its_end(tmp_path: Path) -> None:
     for name in ("a.py", "a.ipynb"):
         path = tmp_path / name
         with open(path, "wb") as file:
@@ -256,7 +260,7 @@ def test_a_file_of_terabytes_is_not_read_to_its_end(tmp_path):
             read_submission(path)
 
 
-def test_a_notebook_has_a_cap_of_its_own(tmp_path, monkeypatch):
+def test_a_notebook_has_a_cap_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.ipynb"
     path.write_bytes(notebook(code("x = 1"), pictures="x" * FILE_CAP))
     assert read_submission(path).cells == ("x = 1",)
@@ -269,7 +273,9 @@ def with_outputs(*sources: str, outputs: object) -> bytes:
     return notebook(*({**code(source), "outputs": outputs} for source in sources))
 
 
-def test_a_large_notebook_is_read_without_its_outputs(tmp_path, monkeypatch):
+def test_a_large_notebook_is_read_without_its_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.ipynb"
     sources = ('x = "outputs": [1]', "y = '\\\\\"['", "z = {'outputs': [']']}")
     text = [{"text": ['a "quoted" ] line\\\n'] * 10_000}, {"data": {"image/png": "A" * 10**6}}]
@@ -283,7 +289,9 @@ def test_a_large_notebook_is_read_without_its_outputs(tmp_path, monkeypatch):
         read_submission(path)
 
 
-def test_many_pieces_in_outputs_keep_no_notebook_out(tmp_path, monkeypatch):
+def test_many_pieces_in_outputs_keep_no_notebook_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.ipynb"
     path.write_bytes(with_outputs("x = 1", outputs=[[""]] * 1000))
     monkeypatch.setattr(submission, "PIECES_CAP", 100)
@@ -293,7 +301,9 @@ def test_many_pieces_in_outputs_keep_no_notebook_out(tmp_path, monkeypatch):
         read_submission(path)
 
 
-def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
+def test_a_folder_of_too_many_files_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(submission, "FILES_CAP", 3)
     write_files(tmp_path, {"a.py": "", "b.py": "", "in/c.py": "", "notes.txt": "", "more.txt": ""})
     assert len(read_submission(tmp_path).files) == 3
@@ -309,7 +319,7 @@ def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
 # --- one file --------------------------------------------------------------------------------
 
 
-def test_a_script_is_one_file_by_its_name(tmp_path):
+def test_a_script_is_one_file_by_its_name(tmp_path: Path) -> None:
     write_files(tmp_path, {"in/my work.py": "x = 1", "in/b.py": ""})
     read = read_submission(tmp_path / "in/my work.py")
     assert read.files == {"my work.py": b"x = 1"}
@@ -317,14 +327,16 @@ def test_a_script_is_one_file_by_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "a.pyc", "py", "a.py.zip", "work.ZIP"])
-def test_a_file_of_another_kind_is_refused(tmp_path, name):
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SubmissionFileError) as refused:
         read_submission(write_files(tmp_path, {name: "x"}) / name)
     assert "a folder of .py files, a .py or an .ipynb" in str(refused.value)
     assert ("; unpack it first" in str(refused.value)) is name.lower().endswith(".zip")
 
 
-def test_a_folder_with_only_a_notebook_or_an_archive_is_no_submission_to_name(tmp_path):
+def test_a_folder_with_only_a_notebook_or_an_archive_is_no_submission_to_name(
+    tmp_path: Path,
+) -> None:
     empty = read_submission(write_files(tmp_path, {"notes.txt": ""}))
     assert expect_code(empty, tmp_path) is empty
     write_files(tmp_path, {"week 1/work.zip": ""})
@@ -337,7 +349,7 @@ def test_a_folder_with_only_a_notebook_or_an_archive_is_no_submission_to_name(tm
     assert expect_code(read_submission(tmp_path), tmp_path).files
 
 
-def test_a_path_that_is_not_there_is_named(tmp_path):
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SubmissionFileError, match=r"nowhere: cannot be read: No such file"):
         read_submission(tmp_path / "nowhere")
     with pytest.raises(
@@ -350,7 +362,7 @@ def test_a_path_that_is_not_there_is_named(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read it")
-def test_a_file_that_may_not_be_read_is_named(tmp_path):
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     path = write_files(tmp_path, {"a.py": "x"}) / "a.py"
     path.chmod(0)
     with pytest.raises(
@@ -362,7 +374,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path):
 # --- notebooks -------------------------------------------------------------------------------
 
 
-def test_a_notebook_gives_its_code_cells_in_order(tmp_path):
+def test_a_notebook_gives_its_code_cells_in_order(tmp_path: Path) -> None:
     path = tmp_path / "work.ipynb"
     path.write_bytes(
         notebook(
@@ -398,23 +410,23 @@ CELLS: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("cell, sources", CELLS.values(), ids=CELLS)
-def test_a_cell_of_any_form_is_read(cell, sources):
+def test_a_cell_of_any_form_is_read(cell: Any, sources: tuple[str, ...]) -> None:
     data = notebook(code("first"), cell, code("last"))
     assert parse_cells(data, "n") == ("first", *sources, "last")
 
 
-def test_a_notebook_needs_nothing_but_its_cells():
+def test_a_notebook_needs_nothing_but_its_cells() -> None:
     assert parse_cells(b'{"cells": []}', "n") == ()
     assert parse_cells(b'\xef\xbb\xbf{"cells": []}', "n") == ()
     assert parse_cells(notebook(code("ü\u2028你好")), "n") == ("ü\u2028你好",)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_a_notebook_that_an_editor_has_saved_in_another_encoding_is_read(encoding):
+def test_a_notebook_that_an_editor_has_saved_in_another_encoding_is_read(encoding: str) -> None:
     assert parse_cells(notebook(code("ü = 1")).decode().encode(encoding), "n") == ("ü = 1",)
 
 
-def test_a_letter_in_no_encoding_costs_itself_alone():
+def test_a_letter_in_no_encoding_costs_itself_alone() -> None:
     data = json.dumps({"cells": [code("x = 1  # ü")]}, ensure_ascii=False).encode("latin-1")
     assert parse_cells(data, "n") == ("x = 1  # \ufffd",)
 
@@ -428,7 +440,7 @@ NOT_JSON = {
 
 
 @pytest.mark.parametrize("data", NOT_JSON.values(), ids=NOT_JSON)
-def test_what_is_not_json_is_no_notebook(data):
+def test_what_is_not_json_is_no_notebook(data: bytes) -> None:
     with pytest.raises(SubmissionFileError, match=r"^work\.ipynb: is not a notebook"):
         parse_cells(data, "work.ipynb")
 
@@ -466,13 +478,13 @@ CUT = "is not a complete notebook: its end is missing, so save and submit it aga
         ),
     ],
 )
-def test_what_was_handed_in_for_a_notebook_is_called_by_its_name(data, said):
+def test_what_was_handed_in_for_a_notebook_is_called_by_its_name(data: bytes, said: str) -> None:
     with pytest.raises(SubmissionFileError) as raised:
         parse_cells(data, "work.ipynb")
     assert str(raised.value) == f"work.ipynb: {said}"
 
 
-def test_a_notebook_of_format_3_has_its_cells_in_sheets():
+def test_a_notebook_of_format_3_has_its_cells_in_sheets() -> None:
     sheets = [
         {"cells": [{"cell_type": "code", "input": ["x = ", "1"]}, {"cell_type": "markdown"}, 5]},
         {"cells": None},
@@ -483,7 +495,7 @@ def test_a_notebook_of_format_3_has_its_cells_in_sheets():
     assert parse_cells(data, "n") == ("x = 1", "y = 2")
 
 
-def test_lines_without_end_take_no_longer_than_they_are_long():
+def test_lines_without_end_take_no_longer_than_they_are_long() -> None:
     start = time.process_time()
     for line in ("\n", " ", "def ", "# In[", "class ", "\n "):
         data = notebook({"cell_type": "markdown", "source": line * 300_000})
@@ -535,26 +547,28 @@ EXPORTED = {
 
 
 @pytest.mark.parametrize("text, cells", EXPORTED.values(), ids=EXPORTED)
-def test_a_script_that_was_a_notebook_is_read_as_its_cells(tmp_path, text, cells):
+def test_a_script_that_was_a_notebook_is_read_as_its_cells(
+    tmp_path: Path, text: str, cells: tuple[str, ...]
+) -> None:
     (tmp_path / "a.py").write_bytes(text.encode())
     read = read_submission(tmp_path / "a.py")
     assert (read.cells, read.script, read.files) == (cells, None, {})
 
 
-def test_a_script_that_begins_with_a_table_is_no_notebook(tmp_path):
+def test_a_script_that_begins_with_a_table_is_no_notebook(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text('{"cell": 1}\n')
     assert read_submission(tmp_path / "a.py").script == "a.py"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_file_in_utf_16_is_read_too(tmp_path, encoding, alone):
+def test_a_file_in_utf_16_is_read_too(tmp_path: Path, encoding: str, alone: bool) -> None:
     (tmp_path / "a.py").write_bytes("x = 'ü'\r\n".encode(encoding))
     read = read_submission(tmp_path / "a.py" if alone else tmp_path)
     assert read.files["a.py"].decode("utf-8-sig") == "x = 'ü'\r\n"
 
 
-def test_what_only_text_cells_define_is_found():
+def test_what_only_text_cells_define_is_found() -> None:
     text = {"cell_type": "markdown", "source": ["def f(x):\n", "    return x\n", "class G:"]}
     raw = {"cell_type": "raw", "source": "speak of h: def h is missing"}
     data = notebook(text, raw, code("class G: pass\ndef h(): pass"))
@@ -562,19 +576,19 @@ def test_what_only_text_cells_define_is_found():
     assert text_definitions(b"no notebook", ["f"]) == []
 
 
-def test_a_fixture_that_a_text_cell_explains_is_no_answer():
+def test_a_fixture_that_a_text_cell_explains_is_no_answer() -> None:
     data = notebook({"cell_type": "markdown", "source": "def make_attention(d_model): ..."})
     assert text_cell_notes(data, [COURSE.stage("write_the_tests")]) == []
 
 
 @pytest.mark.parametrize("name", ["a.IPYNB", "A.PY"])
-def test_capital_letters_at_the_end_of_a_name_are_the_same(tmp_path, name):
+def test_capital_letters_at_the_end_of_a_name_are_the_same(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(notebook(code("x = 1")) if "IPYNB" in name else b"x = 1")
     read = read_submission(tmp_path / name)
     assert read.cells == ("x = 1",) or read.files == {"A.py": b"x = 1"}
 
 
-def test_a_notebook_has_no_more_cells_than_one_can_write():
+def test_a_notebook_has_no_more_cells_than_one_can_write() -> None:
     cells = [code("")] * submission.CELLS_CAP
     assert len(parse_cells(notebook(*cells), "n")) == submission.CELLS_CAP
     with pytest.raises(SubmissionFileError, match=r"^n: has more than 10000 cells$"):
@@ -598,19 +612,19 @@ OTHER_FORMATS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("data", OTHER_FORMATS.values(), ids=OTHER_FORMATS)
-def test_json_without_a_list_of_cells_is_no_notebook(data):
+def test_json_without_a_list_of_cells_is_no_notebook(data: Any) -> None:
     with pytest.raises(SubmissionFileError, match="it has no list of cells: submit the notebook's"):
         parse_cells(json.dumps(data).encode(), "work.ipynb")
 
 
-def test_a_notebook_has_no_more_code_than_a_file_may():
+def test_a_notebook_has_no_more_code_than_a_file_may() -> None:
     line = "x = 1\n"
     assert len(parse_cells(notebook(code(line * 100_000)), "it")[0]) == 600_000
     with pytest.raises(SubmissionFileError, match="it: has more than 1 MiB of code"):
         parse_cells(notebook(*[code(line * 100_000)] * 2), "it")
 
 
-def test_a_notebook_that_takes_gigabytes_to_read_is_refused():
+def test_a_notebook_that_takes_gigabytes_to_read_is_refused() -> None:
     for piece in (b"[],", b'"",', b"{},"):
         data = b'{"cells": [' + piece * 2_100_000 + b"0]}"
         with pytest.raises(SubmissionFileError, match="is not a normal notebook"):

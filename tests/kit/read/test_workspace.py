@@ -58,7 +58,9 @@ def install(site: Path, name: str) -> Course:
 
 
 @pytest.mark.parametrize("below", ["", "exercises"])
-def test_in_a_workspace(mine, course, monkeypatch, below):
+def test_in_a_workspace(
+    mine: Path, course: Course, monkeypatch: pytest.MonkeyPatch, below: str
+) -> None:
     monkeypatch.chdir(mine / below)
     assert locate_workspace(None) == Workspace(mine, course)
     assert locate_course(None) == course
@@ -66,14 +68,14 @@ def test_in_a_workspace(mine, course, monkeypatch, below):
 
 
 @pytest.mark.parametrize("below", ["", "tests/checks"])
-def test_in_a_checkout(course, monkeypatch, below):
+def test_in_a_checkout(course: Course, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
     monkeypatch.chdir(course.root / below)
     found = locate_workspace(None)
     assert found == Workspace(course.root, course)
     assert found.is_course
 
 
-def test_the_nearest_one_counts(course, monkeypatch):
+def test_the_nearest_one_counts(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = course.root / "inner"
     inner.mkdir()
     mark_workspace(inner, course)
@@ -81,7 +83,9 @@ def test_the_nearest_one_counts(course, monkeypatch):
     assert locate_workspace(None).root == inner
 
 
-def test_anywhere_else_the_course_is_this_checkout_and_there_is_no_workspace(tmp_path, monkeypatch):
+def test_anywhere_else_the_course_is_this_checkout_and_there_is_no_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert locate_course(None).root == ROOT
     assert locate_workspace(ROOT).root == ROOT
@@ -89,7 +93,9 @@ def test_anywhere_else_the_course_is_this_checkout_and_there_is_no_workspace(tmp
         locate_workspace(None)
 
 
-def test_anywhere_else_an_installed_course_has_no_workspace(tmp_path, site, monkeypatch):
+def test_anywhere_else_an_installed_course_has_no_workspace(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     course = install(site, "birds")
     monkeypatch.chdir(tmp_path)
     assert locate_course(None) == course
@@ -98,13 +104,15 @@ def test_anywhere_else_an_installed_course_has_no_workspace(tmp_path, site, monk
             locate_workspace(given)
 
 
-def test_another_place_of_the_course_for_the_same_workspace(mine):
+def test_another_place_of_the_course_for_the_same_workspace(mine: Path) -> None:
     for path in (TINY.root, TINY.root / "course.toml"):
         found = locate_workspace(path)
         assert (found.root, found.course.root) == (mine, TINY.root)
 
 
-def test_no_other_course_for_a_workspace(mine, site, monkeypatch):
+def test_no_other_course_for_a_workspace(
+    mine: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = install(site, "birds")
     for given in (ROOT, other.root, Path("birds")):
         with pytest.raises(KitError, match="is a workspace of the course 'smoothing', not of '"):
@@ -114,7 +122,7 @@ def test_no_other_course_for_a_workspace(mine, site, monkeypatch):
         locate_workspace(None)
 
 
-def test_a_workspace_whose_course_became_another_one(mine, course):
+def test_a_workspace_whose_course_became_another_one(mine: Path, course: Course) -> None:
     file = course.root / "course.toml"
     edit(file, '"smoothing"', '"birds"')
     with pytest.raises(KitError, match="is a workspace of the course 'smoothing', not of 'birds'"):
@@ -122,13 +130,15 @@ def test_a_workspace_whose_course_became_another_one(mine, course):
 
 
 @pytest.mark.parametrize("name", ["nowhere", "exercises", "exercises/smooth.py"])
-def test_what_is_no_course(course, name):
+def test_what_is_no_course(course: Course, name: str) -> None:
     path = course.root / name
     with pytest.raises(KitError, match=re.escape(f"{path}: is not a course")):
         locate_course(path)
 
 
-def test_an_installed_course_is_not_bound_to_a_path(tmp_path, site, monkeypatch):
+def test_an_installed_course_is_not_bound_to_a_path(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another environment, or the next version, lies elsewhere."""
     mark_workspace(tmp_path, install(site, "birds"))
     mark = json.loads((tmp_path / ".grade" / "workspace.json").read_text(encoding="utf-8"))
@@ -138,7 +148,9 @@ def test_an_installed_course_is_not_bound_to_a_path(tmp_path, site, monkeypatch)
     assert locate_course(None).root.parent.parent.name == "another"
 
 
-def test_each_workspace_has_its_own_of_several_courses(tmp_path, site, monkeypatch):
+def test_each_workspace_has_its_own_of_several_courses(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("birds", "boats"):
         (tmp_path / name).mkdir()
         mark_workspace(tmp_path / name, install(site, name))
@@ -152,7 +164,9 @@ def test_each_workspace_has_its_own_of_several_courses(tmp_path, site, monkeypat
         locate_course(Path("boats"))
 
 
-def test_outside_a_workspace_one_of_several_courses_must_be_named(tmp_path, site, monkeypatch):
+def test_outside_a_workspace_one_of_several_courses_must_be_named(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(KitError, match=r"no course\.toml here or above, and no course is"):
         own_course()
@@ -182,7 +196,9 @@ DAMAGED = "is damaged: `grade init` in"
         ('{"schema": 1, "course": null, "name": "a"}', "the course 'a', which is not installed"),
     ],
 )
-def test_a_mark_that_does_not_help_says_why_and_is_spoilt_if_it_says_nothing(mine, mark, said):
+def test_a_mark_that_does_not_help_says_why_and_is_spoilt_if_it_says_nothing(
+    mine: Path, mark: str, said: str
+) -> None:
     (mine / ".grade" / "workspace.json").write_text(mark, encoding="utf-8")
     assert is_workspace(mine)
     with pytest.raises(KitError, match=re.escape(said)) as caught:
@@ -191,20 +207,20 @@ def test_a_mark_that_does_not_help_says_why_and_is_spoilt_if_it_says_nothing(min
     assert has_spoilt_mark(mine) is (said == DAMAGED)
 
 
-def test_a_course_with_a_fault_is_told(mine, course):
+def test_a_course_with_a_fault_is_told(mine: Path, course: Course) -> None:
     (course.root / "course.toml").write_text("schema = 7\n", encoding="utf-8")
     with pytest.raises(CourseError, match="'schema' must be 1"):
         locate_workspace(None)
 
 
-def test_a_folder_that_cannot_be_marked(tmp_path, course):
+def test_a_folder_that_cannot_be_marked(tmp_path: Path, course: Course) -> None:
     (tmp_path / ".grade").write_text("in the way", encoding="utf-8")
     with pytest.raises(KitError, match="cannot be written"):
         mark_workspace(tmp_path, course)
     assert not is_workspace(tmp_path)
 
 
-def test_the_current_stage(mine, course):
+def test_the_current_stage(mine: Path, course: Course) -> None:
     workspace = Workspace(mine, course)
     first, second, third = course.stages
 
@@ -223,7 +239,7 @@ def test_the_current_stage(mine, course):
     assert slug(Progress({stage.slug: passed for stage in course.stages})) == third.slug
 
 
-def test_a_bonus_stage_that_is_begun_comes_before_others(mine, course):
+def test_a_bonus_stage_that_is_begun_comes_before_others(mine: Path, course: Course) -> None:
     begun, reset = (
         StageProgress(attempts=2, status=s) for s in (Status.FAILED, Status.NOT_STARTED)
     )
@@ -233,7 +249,7 @@ def test_a_bonus_stage_that_is_begun_comes_before_others(mine, course):
         assert current_stage(workspace, Progress(known)) == stage
 
 
-def test_a_file_of_empty_lines_is_looked_through_at_once(mine, course):
+def test_a_file_of_empty_lines_is_looked_through_at_once(mine: Path, course: Course) -> None:
     workspace = Workspace(mine, course)
     workspace.file(course.stages[0]).write_text("\n" * 200_000, encoding="utf-8")
     start = time.monotonic()
@@ -241,7 +257,7 @@ def test_a_file_of_empty_lines_is_looked_through_at_once(mine, course):
     assert time.monotonic() - start < 5
 
 
-def test_a_changed_stage_is_left_behind_if_it_has_passed_once(mine, course):
+def test_a_changed_stage_is_left_behind_if_it_has_passed_once(mine: Path, course: Course) -> None:
     workspace, (first, second, _) = Workspace(mine, course), course.stages
     workspace.file(first).write_text("x = 1\n", encoding="utf-8")
     tried = StageProgress(attempts=1, judged="of another text")

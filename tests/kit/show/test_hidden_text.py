@@ -41,6 +41,7 @@ from grader.types.report import (
 )
 from grader.types.text import safe
 from tests.kit.support.drawn import draw
+from tests.kit.support.tiny import Typed
 
 LETTERS = (
     *("\x1b[31m", "\x9b31m"),  # escape codes, of which the second has eight bits
@@ -178,14 +179,16 @@ CHANNELS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
-def test_nothing_hidden_is_handed_on(channel):
+def test_nothing_hidden_is_handed_on(channel: Callable[[str], str]) -> None:
     shown = {ascii(letter): channel(letter) for letter in LETTERS}
     assert {name: text for name, text in shown.items() if safe(text) != text} == {}
     "".join(shown.values()).encode()
 
 
 @pytest.mark.parametrize("letter", LETTERS, ids=ascii)
-def test_the_ledger_keeps_any_text_and_hands_on_none_that_is_hidden(letter, tmp_path):
+def test_the_ledger_keeps_any_text_and_hands_on_none_that_is_hidden(
+    letter: str, tmp_path: Path
+) -> None:
     report = report_of(letter)
     with open_ledger(tmp_path, create=True) as ledger:
         ledger.add(LedgerEntry(**{**vars(entry("")), "report": report}), None)
@@ -196,7 +199,7 @@ def test_the_ledger_keeps_any_text_and_hands_on_none_that_is_hidden(letter, tmp_
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 @pytest.mark.parametrize("letter", [*LETTERS, "\n", "\t"], ids=ascii)
-def test_a_student_is_called_by_a_name_that_can_be_seen(letter, tmp_path):
+def test_a_student_is_called_by_a_name_that_can_be_seen(letter: str, tmp_path: Path) -> None:
     if letter in ("\0", "\ud800"):
         pytest.skip("no file can have such a name")
     for name in (f"a{letter}b", f"a{letter}c.py", f"a{letter}d.txt", f"e{letter}_7_8_fold.py"):
@@ -213,7 +216,7 @@ def test_a_student_is_called_by_a_name_that_can_be_seen(letter, tmp_path):
 
 
 @pytest.mark.parametrize("letter", LETTERS, ids=ascii)
-def test_an_error_on_the_terminal_hides_nothing(letter, refused):
+def test_an_error_on_the_terminal_hides_nothing(letter: str, refused: Typed) -> None:
     if letter == "\0":
         pytest.skip("no word of a command line can hold it")
     said = refused("--course", f"a{letter}b").removesuffix("\n")

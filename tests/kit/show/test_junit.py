@@ -83,7 +83,7 @@ def written(of: Report) -> Element:
     return root
 
 
-def test_every_outcome_has_its_element():
+def test_every_outcome_has_its_element() -> None:
     suite = written(EVERY)[0]
     found = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
     assert found == {
@@ -101,25 +101,25 @@ def test_every_outcome_has_its_element():
     assert suite.findtext("system-out") == "tweet\n"
 
 
-def test_points_are_properties_of_the_suite():
+def test_points_are_properties_of_the_suite() -> None:
     properties = {p.get("name"): p.get("value") for p in written(EVERY).iter("property")}
     assert properties["points"] == "2/10" and properties["points.fold.sit"] == "2/2"
     assert properties["status"] == "failed" and "caused_by" not in properties
 
 
-def test_the_whole_has_the_sums():
+def test_the_whole_has_the_sums() -> None:
     root = written(report(*EVERY.stages, stage(check("sit", Outcome.PASSED))))
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("6", "2", "1")
     assert root.get("name") == "paper-birds"
 
 
-def test_what_is_not_begun_is_skipped_and_not_red():
+def test_what_is_not_begun_is_skipped_and_not_red() -> None:
     unwritten = check("fly", Outcome.FAILED, message="Not written yet")
     (case,) = written(report(stage(unwritten, status=Status.NOT_STARTED))).iter("testcase")
     assert [(child.tag, child.get("type")) for child in case] == [("skipped", "not_started")]
 
 
-def test_a_stage_whose_checks_cannot_be_run_is_an_error():
+def test_a_stage_whose_checks_cannot_be_run_is_an_error() -> None:
     root = written(report(stage(status=Status.ERROR)))
     assert root.get("errors") == "1" and root.find(".//error") is not None
 
@@ -127,7 +127,7 @@ def test_a_stage_whose_checks_cannot_be_run_is_an_error():
 @pytest.mark.parametrize(
     "text", ["\x00\x1b[31m", "\ufffe\uffff", "\ud800", "]]><b>&amp;\"'", "\r\n\ttab", "\U0010ffff"]
 )
-def test_no_letter_breaks_the_file(text):
+def test_no_letter_breaks_the_file(text: str) -> None:
     broken = check("fly", Outcome.FAILED, message=f"a{text}b", diagnosis=Diagnosis("x", text))
     root = written(report(stage(broken, printed=text)))
     (failure,) = root.iter("failure")
@@ -145,5 +145,5 @@ def test_no_letter_breaks_the_file(text):
         ("<testcase name='a'>b</testcase>", "<testcase> holds text"),
     ],
 )
-def test_the_search_for_violations_finds_them(xml, fault):
+def test_the_search_for_violations_finds_them(xml: str, fault: str) -> None:
     assert next(violations(ElementTree.fromstring(xml))).startswith(fault)

@@ -14,7 +14,7 @@ def drawn(page: Page) -> list[Text]:
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_an_address_is_a_link_only_in_a_terminal(terminal):
+def test_an_address_is_a_link_only_in_a_terminal(terminal: bool) -> None:
     text = draw(Screen(drawn), force_terminal=terminal, legacy_windows=False)
     assert (f";{ADDRESS}\x1b\\" in text) is terminal
     assert terminal or text == f"See {ADDRESS}.\n"

@@ -339,7 +339,7 @@ def screen(situation: Situation) -> RenderableType:
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_screen(name):
+def test_screen(name: str) -> None:
     compare(name, draw(screen(SITUATIONS[name])))
 
 
@@ -347,24 +347,24 @@ WIDTHS = {"failing_60", "bonus_60"}
 COLOURED = ("untouched", "failing")
 
 
-def test_without_the_name_of_a_file_the_slug_says_which_one():
+def test_without_the_name_of_a_file_the_slug_says_which_one() -> None:
     shown = draw(screen(replace(SITUATIONS["untouched"], next_file=None)))
     assert "1  Open the file of fold_paper and read what it asks for." in shown
 
 
 @pytest.mark.parametrize("name", sorted(WIDTHS))
-def test_other_widths(name):
+def test_other_widths(name: str) -> None:
     situation, _, width = name.partition("_")
     compare(name, draw(screen(SITUATIONS[situation]), int(width)))
 
 
 @pytest.mark.parametrize("name", COLOURED)
-def test_in_colour(name):
+def test_in_colour(name: str) -> None:
     drawn = draw(screen(SITUATIONS[name]), force_terminal=True, color_system="standard")
     compare(f"{name}_colour", drawn)
 
 
-def test_no_color_is_respected():
+def test_no_color_is_respected() -> None:
     drawn = draw(
         screen(SITUATIONS["failing"]),
         force_terminal=True,
@@ -376,20 +376,20 @@ def test_no_color_is_respected():
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437"])
 @pytest.mark.parametrize("name", ["failing_every", "hostile", "long"])
-def test_other_alphabets(name, encoding):
+def test_other_alphabets(name: str, encoding: str) -> None:
     drawn = draw(screen(SITUATIONS[name]), encoding=encoding)
     signs = str.maketrans({**dict(zip("✗✓↑━·│", "x+^#.|", strict=True)), "…": "..."})
     assert drawn == draw(screen(SITUATIONS[name])).translate(signs)
 
 
-def test_letters_that_a_console_lacks():
+def test_letters_that_a_console_lacks() -> None:
     broken = check("values", Outcome.FAILED, message="q kᵀ / √d_k → größer ≥ 1 × 2, 注")
     drawn = draw(screen(Situation(report(stage(0, F, broken)))), encoding="cp1252")
     assert "q k^T / sqrt d_k -> größer >= 1 x 2, \\u6ce8" in drawn
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_nothing_is_wider_than_the_console(name):
+def test_nothing_is_wider_than_the_console(name: str) -> None:
     for width in (*range(20, 130, 7), 80):
         lines = draw(screen(SITUATIONS[name]), width).split("\n")
         assert all(len(line) <= min(width, WIDEST) for line in lines), width
@@ -397,7 +397,7 @@ def test_nothing_is_wider_than_the_console(name):
 
 
 @pytest.mark.parametrize("name", [name for name, one in SITUATIONS.items() if not one.every])
-def test_a_failing_stage_fits_on_one_screen(name):
+def test_a_failing_stage_fits_on_one_screen(name: str) -> None:
     shown = SITUATIONS[name].report
     assert len(draw(terminal.explanation(shown)).splitlines()) <= 20
     if len(shown.stages) == 1:
@@ -407,7 +407,7 @@ def test_a_failing_stage_fits_on_one_screen(name):
 CALLED = stage(0, F, check(outcome=Outcome.FAILED, message=f"wrong\n  call      {WRONG_VALUE}"))
 
 
-def test_the_trace_is_offered_where_the_stage_has_one():
+def test_the_trace_is_offered_where_the_stage_has_one() -> None:
     def offers(width: int, *traced: str, repro: str | None = "grade repro") -> list[str]:
         shown = terminal.explanation(report(CALLED), failure.NextSteps(traced=traced, repro=repro))
         return re.findall(r"grade (hint|trace|repro)", draw(shown, width))
@@ -418,7 +418,7 @@ def test_the_trace_is_offered_where_the_stage_has_one():
     assert offers(40, "fold_paper") == ["hint"]
 
 
-def test_a_stub_below_the_answer_is_the_reason_and_not_how_to_begin():
+def test_a_stub_below_the_answer_is_the_reason_and_not_how_to_begin() -> None:
     why = "A cell below yours holds the stub."
     empty = report(replace(stage(0, N), why_not_started=why))
     assert draw(terminal.explanation(empty)).split("\n")[0] == f"  {why}"
@@ -431,13 +431,13 @@ def test_a_stub_below_the_answer_is_the_reason_and_not_how_to_begin():
     assert why in draw(scoreboard.footnotes(begun))
 
 
-def test_a_note_on_one_stage_has_its_own_line():
+def test_a_note_on_one_stage_has_its_own_line() -> None:
     notes = ("seed 1", "fold: looked for one small fix for 3 s and found none")
     shown = draw(scoreboard.footnotes(replace(report(stage(0, F)), notes=notes)))
     assert f", seed 1\n  {notes[1]}\n" in shown
 
 
-def test_what_a_narrow_screen_cuts_can_be_asked_for():
+def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
     long = check(outcome=Outcome.FAILED, diagnosis=Diagnosis("long", "A word. " * 60))
     drawn = draw(terminal.explanation(report(stage(0, F, long))), 40)
     assert "  More:  grade fold_paper --all\n\n  For a hint:" in drawn
@@ -467,20 +467,20 @@ def test_what_a_narrow_screen_cuts_can_be_asked_for():
         ),
     ],
 )
-def test_the_line_to_look_at_is_one_that_returns(code, shown):
+def test_the_line_to_look_at_is_one_that_returns(code: str, shown: str) -> None:
     message = f"Wrong.\n  look at   fold.py, {code}"
     told = failure.essence(check(outcome=Outcome.FAILED, message=message))
     assert told == f"Wrong.\n  look at   fold.py, {shown}"
 
 
-def test_no_return_is_shown_where_an_error_was_expected():
+def test_no_return_is_shown_where_an_error_was_expected() -> None:
     message = "3 does not fit\n  look at   fold.py, lines 2 to 9, in fold\n       9  return a + 1"
     found = check(outcome=Outcome.FAILED, message=message, way=Way.NO_ERROR.value)
     assert failure.essence(found).endswith("look at   fold.py, lines 2 to 9, in fold")
 
 
 @pytest.mark.parametrize("text", ["Right up to here (fold.py, line 2).", "__init__ sets no wing."])
-def test_no_line_to_look_at_stays_where_the_reason_says_where(text):
+def test_no_line_to_look_at_stays_where_the_reason_says_where(text: str) -> None:
     message = "Wrong.\n  look at   fold.py, line 3, in fold\n       3  return f(a)"
     for said, stays in [(text, False), ("Too small.", True)]:
         found = check(
@@ -490,7 +490,7 @@ def test_no_line_to_look_at_stays_where_the_reason_says_where(text):
 
 
 @pytest.mark.parametrize("width", range(60, 90))
-def test_a_title_is_whole_where_there_is_room_and_how_many_more_is_on_one_line(width):
+def test_a_title_is_whole_where_there_is_room_and_how_many_more_is_on_one_line(width: int) -> None:
     first = check("a", Outcome.FAILED, diagnosis=Diagnosis("one", "One."))
     second = check("b", Outcome.FAILED, diagnosis=Diagnosis("two", "Two."))
     same = [replace(second, id=name, title="A title that is long " * 4) for name in "bcd"]
@@ -502,14 +502,14 @@ def test_a_title_is_whole_where_there_is_room_and_how_many_more_is_on_one_line(w
 
 
 @pytest.mark.parametrize("width, shown", [(80, True), (53, False), (40, False)])
-def test_carets_stand_below_a_line_of_code_only_if_it_is_whole(width, shown):
+def test_carets_stand_below_a_line_of_code_only_if_it_is_whole(width: int, shown: bool) -> None:
     line = "    return sheet.view(batch, folds, tokens, width)"
     failing = check(outcome=Outcome.FAILED, message=f"{line}\n           ^^^^^^^^^^")
     drawn = draw(terminal.explanation(report(stage(0, F, failing))), width)
     assert ("^" in drawn) is shown
 
 
-def test_in_colour_too_no_text_of_a_learner_reaches_the_terminal_raw():
+def test_in_colour_too_no_text_of_a_learner_reaches_the_terminal_raw() -> None:
     drawn = draw(screen(SITUATIONS["hostile"]), force_terminal=True, color_system="standard")
     assert "\x1b" in drawn and "\\x1b[2J" in drawn
     for raw in ("\x1b[2J", "\x1b]", "\x1b[1A", "\x07", "\r", "\u202e", "\ud800"):
@@ -517,7 +517,7 @@ def test_in_colour_too_no_text_of_a_learner_reaches_the_terminal_raw():
 
 
 @pytest.mark.parametrize("line", ["z", "~"])
-def test_a_megabyte_of_message_is_drawn_at_once(line):
+def test_a_megabyte_of_message_is_drawn_at_once(line: str) -> None:
     message = f"A line\n{line * 1_000_000}!"
     shown = report(
         stage(0, F, check("values", Outcome.FAILED, message=message), printed="w \n" * 300_000)
@@ -526,7 +526,7 @@ def test_a_megabyte_of_message_is_drawn_at_once(line):
     assert len(drawn.split("\n")) < 60
 
 
-def test_of_frames_that_were_shown_only_the_last_stays():
+def test_of_frames_that_were_shown_only_the_last_stays() -> None:
     frames = "".join(f"\n  wings.py, line {n}, in fold\n    line_{n}()" for n in range(12))
     checks = (
         check(name, Outcome.FAILED, message=f"TypeError: {name}{frames}\n  call  fold({n})")
@@ -537,7 +537,7 @@ def test_of_frames_that_were_shown_only_the_last_stays():
     assert all(drawn.count(f"fold({n})") == 1 for n in range(3))
 
 
-def test_a_bar_is_full_only_for_full_points():
+def test_a_bar_is_full_only_for_full_points() -> None:
     almost = replace(stage(0, F, check("values", Outcome.FAILED, 0.1)), score=11.9)
     barely = replace(stage(1, F, check("values", Outcome.FAILED, 17.9)), score=0.1)
     almost_line, barely_line = draw(scoreboard.scoreboard(report(almost, barely))).split("\n")[3:5]
@@ -545,7 +545,7 @@ def test_a_bar_is_full_only_for_full_points():
     assert "━·" in barely_line and "0.1 / 18" in barely_line
 
 
-def test_list():
+def test_list() -> None:
     compare("list", draw(listing(COURSE, KNOWN)))
     assert max(map(len, draw(listing(COURSE, KNOWN), 60).splitlines())) <= 60
 
@@ -574,7 +574,7 @@ COLOURED_HINTS = ("hint_advised", "hint")
 
 
 @pytest.mark.parametrize("name", HINT_SCREENS)
-def test_hint(name):
+def test_hint(name: str) -> None:
     plain = draw(HINT_SCREENS[name]())
     compare(name, plain)
     coloured = draw(HINT_SCREENS[name](), force_terminal=True, color_system="standard")
@@ -588,25 +588,25 @@ PLAIN = ("failing", "bonus", "untouched", "error")
 
 
 @pytest.mark.parametrize("name", [name for name in SITUATIONS if name != "hostile"])
-def test_plain_is_for_screen_readers_one_fact_a_line(name):
+def test_plain_is_for_screen_readers_one_fact_a_line(name: str) -> None:
     drawn = draw(screen(SITUATIONS[name]), kind=PlainConsole)  # the hostile code prints such signs
     assert not set("━│·✓✗↑•") & set(drawn)
     if name in PLAIN:
         compare(f"{name}_plain", drawn)
 
 
-def test_plain_ends_a_question_with_its_own_mark():
+def test_plain_ends_a_question_with_its_own_mark() -> None:
     ending = {"Did you save it?": "it? Lost: 3 points.", "It is sharp": "sharp. Lost: 3 points."}
     for title, end in ending.items():
         failed = stage(0, F, check(outcome=Outcome.FAILED, title=title))
         assert end in draw(terminal.explanation(report(failed)), kind=PlainConsole)
 
 
-def test_plain_list():
+def test_plain_list() -> None:
     compare("list_plain", draw(listing(COURSE, KNOWN), kind=PlainConsole))
 
 
-def test_no_golden_is_left_over():
+def test_no_golden_is_left_over() -> None:
     """Every file in goldens/ is still drawn by a test above."""
     names = {
         *SITUATIONS,
@@ -619,7 +619,7 @@ def test_no_golden_is_left_over():
     assert {path.stem for path in GOLDENS.iterdir()} == names
 
 
-def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost():
+def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost() -> None:
     free, lost = (check(name, Outcome.SKIPPED, message="it is dark") for name in ("free", "lost"))
     lost = replace(lost, score=0.0)
     failing = stage(0, F, check("shapes", Outcome.FAILED), free, lost)
@@ -629,7 +629,7 @@ def test_a_skipped_check_that_gives_no_points_is_not_at_no_cost():
     ]
 
 
-def test_a_place_that_several_failures_share_is_shown_once():
+def test_a_place_that_several_failures_share_is_shown_once() -> None:
     place = "\n  look at   fold.py, line 3, in fold\n           3  return paper"
     found = [check(name, Outcome.FAILED, message=f"{name} tears{place}") for name in ("A", "B")]
     said = draw(terminal.explanation(report(stage(0, F, *found)), every=True))

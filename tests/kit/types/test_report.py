@@ -28,18 +28,18 @@ def result(*checks: CheckResult) -> StageResult:
     return StageResult("fold", "Fold", Status.FAILED, 0, 8, False, checks)
 
 
-def test_checks_that_fail_in_one_way_share_a_cause():
+def test_checks_that_fail_in_one_way_share_a_cause() -> None:
     passed = check("passes", outcome=Outcome.PASSED)
     found = causes(check("a"), passed, check("b", "shape, f"), check("c"), check("d", "values, g"))
     assert found == [["a", "c"], ["b"], ["d"]]
     assert result(check("a"), check("c")).causes[0].lost == 4
 
 
-def test_where_the_way_is_not_known_the_messages_tell():
+def test_where_the_way_is_not_known_the_messages_tell() -> None:
     assert causes(check("a", ""), check("b", "")) == [["a"], ["b"]]
 
 
-def test_the_main_idea_comes_before_an_edge_case():
+def test_the_main_idea_comes_before_an_edge_case() -> None:
     late = check("refuses", "no error, f"), check("gradients", "gradient, f")
     assert causes(*late, check("values")) == [["values"], ["gradients"], ["refuses"]]
     called = check("written without", FORBIDDEN)
@@ -48,14 +48,14 @@ def test_the_main_idea_comes_before_an_edge_case():
     assert causes(ours, *late)[-1] == ["broken"]
 
 
-def test_a_small_input_is_shown_but_not_a_single_number():
+def test_a_small_input_is_shown_but_not_a_single_number() -> None:
     sizes = {"large": 48, "one": 1, "small": 6, "smaller": 4}
     assert causes(*(check(name, size=size) for name, size in sizes.items()))[0][0] == "small"
     shapes = check("large", "shape, f", size=48), check("small", "shape, f", size=6)
     assert causes(*shapes)[0][0] == "large", "of a shape the author's first example tells more"
 
 
-def test_one_diagnosis_is_one_cause_and_so_is_one_place():
+def test_one_diagnosis_is_one_cause_and_so_is_one_place() -> None:
     named = Diagnosis("thirds", "You fold in thirds.", 3)
     symptom = Diagnosis("symptom:turned", "It is turned.", place="fold.py, line 2")
     placed = Diagnosis("place:", "Here:", place="fold.py, line 2")
@@ -65,7 +65,7 @@ def test_one_diagnosis_is_one_cause_and_so_is_one_place():
     assert causes(*both) == [["b", "a"]], "what says most is shown"
 
 
-def test_in_an_exam_a_message_says_what_is_wrong_and_no_more():
+def test_in_an_exam_a_message_says_what_is_wrong_and_no_more() -> None:
     parts = [
         "NameError: sheet",
         "  in words  nothing here is called sheet",
@@ -81,7 +81,7 @@ def test_in_an_exam_a_message_says_what_is_wrong_and_no_more():
     assert told.message.split("\n") == [parts[0], *parts[2:5]]
 
 
-def test_a_hint_follows_the_failure():
+def test_a_hint_follows_the_failure() -> None:
     named = Diagnosis("thirds", "You fold in thirds.", 3)
     assert result(check("a", hint=2), check("b", diagnosis=named)).advised == Diagnosis(
         "a", 'the check "It a" fails. message of a', 2

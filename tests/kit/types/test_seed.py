@@ -14,5 +14,5 @@ from grader.types.seed import seeds_named
         (range(5), "seeds 0, 1, 2 and 2 more"),
     ],
 )
-def test_the_seeds_of_a_class_are_named(seeds, said):
+def test_the_seeds_of_a_class_are_named(seeds: list[int], said: str) -> None:
     assert seeds_named(seeds) == said

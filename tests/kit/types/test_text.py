@@ -42,25 +42,25 @@ from grader.types.text import (
         ("q kᵀ / √d_k → größer, 注意, 🙂", "q kᵀ / √d_k → größer, 注意, 🙂"),
     ],
 )
-def test_shows(text, shown):
+def test_shows(text: str, shown: str) -> None:
     assert safe(text) == shown
 
 
-def test_a_name_is_one_line():
+def test_a_name_is_one_line() -> None:
     assert safe_line("a\r\nb\tc\x1b") == "a\\nb\\tc\\x1b"
 
 
-def test_data_hides_nothing():
+def test_data_hides_nothing() -> None:
     data = {"a\u202e": ["b\x1b", 1.5, None, True, ("c\ud800",)]}
     assert safe_data(data) == {"a\\u202e": ["b\\x1b", 1.5, None, True, ["c\\ud800"]]}
 
 
-def test_every_control_character():
+def test_every_control_character() -> None:
     controls = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"]
     assert all(safe(letter) == f"\\x{ord(letter):02x}" for letter in controls)
 
 
-def test_every_result_is_visible_and_encodes():
+def test_every_result_is_visible_and_encodes() -> None:
     everything = "".join(map(chr, range(0x110000)))
     shown = safe(everything)
     shown.encode("utf-8")
@@ -69,7 +69,7 @@ def test_every_result_is_visible_and_encodes():
 
 
 @pytest.mark.parametrize("piece", ["a plain line of text\n", "\x1b[31m", "ünï→ \u202e", "\u0e47"])
-def test_quick_on_a_megabyte(piece):
+def test_quick_on_a_megabyte(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     start = time.process_time()
     safe(text)
@@ -86,7 +86,7 @@ def test_quick_on_a_megabyte(piece):
         "assert a == 1, \\\n    'why'\n" * 2000,
     ],
 )
-def test_what_people_write_is_quick_to_parse(source):
+def test_what_people_write_is_quick_to_parse(source: str) -> None:
     assert is_quick_to_parse(source)
 
 
@@ -99,7 +99,7 @@ def test_what_people_write_is_quick_to_parse(source):
         "x = f'''" + "{a}\n" * 5000 + "'''",
     ],
 )
-def test_traps_for_the_parser_are_known(source):
+def test_traps_for_the_parser_are_known(source: str) -> None:
     assert not is_quick_to_parse(source)
 
 
@@ -107,7 +107,7 @@ def test_traps_for_the_parser_are_known(source):
     ("names", "sentence"),
     [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c"), ([], "")],
 )
-def test_names_are_listed_as_in_a_sentence(names, sentence):
+def test_names_are_listed_as_in_a_sentence(names: list[str], sentence: str) -> None:
     assert listed(names) == sentence
     assert listed(names, "or") == sentence.replace(" and ", " or ")
 
@@ -121,17 +121,17 @@ def test_names_are_listed_as_in_a_sentence(names, sentence):
         ("\n", False),
     ],
 )
-def test_warnings_are_told_from_what_the_code_prints(text, expected):
+def test_warnings_are_told_from_what_the_code_prints(text: str, expected: bool) -> None:
     assert is_of_warnings(text) is expected
     assert what_it_did(text) == ("caused warnings" if expected else "printed")
 
 
-def test_a_headline_has_the_plain_words_of_an_exception():
+def test_a_headline_has_the_plain_words_of_an_exception() -> None:
     message = "EOFError: EOF\n  in words  nobody can answer\n  a.py, line 3"
     assert headline(message) == "EOFError: EOF (nobody can answer)"
     assert headline("The shape is wrong\n  in words") == "The shape is wrong"
 
 
-def test_imported_modules_are_found_in_code_that_no_parser_reads():
+def test_imported_modules_are_found_in_code_that_no_parser_reads() -> None:
     source = "import os.path\n  from torch.nn import functional\nimport a, b\nx = 'import c'\n(("
     assert imported_modules(source) == ["os.path", "torch.nn", "torch.nn.functional", "a", "b"]
