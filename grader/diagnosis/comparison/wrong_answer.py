@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from grader.checking.comparing import wide
 from grader.diagnosis.comparison.relations.pair import Pair, is_telling
 from grader.diagnosis.comparison.replay import PARAMETERS, Step
-from grader.diagnosis.comparison.replies import arrays, equal, read, room, wide
+from grader.diagnosis.comparison.replies import arrays, equal, read, room
 from grader.diagnosis.comparison.starts import other_names
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
