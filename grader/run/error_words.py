@@ -413,6 +413,14 @@ not compiled with CUDA|no attribute '_cuda_|Found no NVIDIA driver|re-initialize
     torch.cuda knows only the memory and the work of a GPU, and the device here is the CPU
 cannot be converted to type float without overflow
     this number does not fit into float32, whose largest is 3.4e38
+cannot be converted to type (u?int\d+)_t without overflow
+    the tensor that takes this number has the dtype {}, and integers are whole and never infinite:
+    convert it first, as in x.float()
+^unhashable type: '([A-Z]\w*)'$
+    a class with its own __eq__, as @dataclass makes one, cannot be in a set, and torch puts modules
+    into sets: @dataclass(eq=False) makes none
+subscript (\w) is repeated for operand \d
+    two axes of one tensor share the letter {}, which takes the diagonal: give each its own letter
 ^No available kernel
     sdpa_kernel leaves only some of the kernels, and none of them takes these arguments
 on the same device

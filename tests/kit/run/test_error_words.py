@@ -428,6 +428,12 @@ def test_a_file_with_the_name_of_a_module_of_pythons(module: str) -> None:
         ("f-string expression part cannot include a backslash", "into a variable first"),
         ("(unicode error) 'utf-8' codec can't decode byte 0xe9 in position 3", "save the file as"),
         ("maximum recursion depth exceeded in comparison", "calls itself"),
+        ("value cannot be converted to type int64_t without overflow", "has the dtype int64, and"),
+        ("unhashable type: 'MultiHeadAttention'", "@dataclass(eq=False)"),
+        (
+            "einsum(): subscript b is repeated for operand 1 but the sizes don't match, 2 != 1",
+            "two axes of one tensor share the letter b",
+        ),
         (
             "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate",
             "far too large for the memory",
