@@ -19,6 +19,7 @@ from grader.diagnosis.comparison.relations.pair import (
 )
 
 _PARTS = 6  # of an axis, in words such as 2/3
+_MOST_RIGHT = 0.75  # of the numbers at a position that is called wrong
 
 
 def wherever(pair: Pair) -> Iterator[Relation]:
@@ -154,10 +155,12 @@ def _is_only(pair: Pair, axis: int, at: int, kind: str) -> bool:
         return False
     right = pair.near(pair.got, pair.want)
     others = tuple(other for other in range(right.ndim) if other != axis)
-    slices = right.all(axis=others)
-    expected = np.full(slices.shape, kind == "wrong")
+    expected = np.full(pair.want.shape[axis], kind == "wrong")
     expected[at] = kind == "right"
-    return bool((slices == expected).all())
+    if not (right.all(axis=others) == expected).all():
+        return False
+    # A few wrong numbers may be missing in one place by chance.
+    return kind == "wrong" or bool((right.mean(axis=others)[~expected] <= _MOST_RIGHT).all())
 
 
 def stretches(pair: Pair) -> Iterator[Relation]:

@@ -176,6 +176,10 @@ UNRELATED: dict[str, tuple[Array, Array]] = {
     "a table that is its own transpose": (np.eye(3)[:, :2], np.eye(3)[:2]),
     "one of two slices": (with_part(X, 1, drawn(3, 4, seed=8)), X),
     "one row of the last slice": (with_part(X, (1, 2), drawn(4, seed=8)), X),
+    "a few numbers, none in the last slice": (
+        with_part(with_part(X, (0, 0, 1), 9.5), (1, 1, 2), 7.5),
+        X,
+    ),
     "all but the first number of one row": (with_part(ROWS, (0, slice(1, None)), [7, 9]), ROWS),
     "no numbers": (np.zeros((0, 3)), np.zeros((0, 3))),
     "NaN throughout": (np.full((2, 3), np.nan), np.zeros((2, 3))),
