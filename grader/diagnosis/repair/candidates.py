@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,8 +94,7 @@ class Candidates(Cancellable):
         self._sources = dict(all_sources(self._submission))
         self._goal = _goal(facts, cause)
         accepting = {check.id for check in facts.planned if check.pays}
-        # Any answer of the right shape may pass all that the cause is about.
-        self.asks_little = cause <= accepting and bool(self._goal.others)
+        self.asks_little = asks_little(cause, accepting, len(self._goal.others))
         self._raised: int | None = None  # statements of the cells that fail, unedited
         self._worker: Worker | None = None
 
@@ -224,6 +223,15 @@ class Candidates(Cancellable):
         if self._raised is not None and answers.raised_at_import > self._raised:
             return False
         return all(fact.ending in FINE for fact in facts) and not answers.forbidden
+
+
+def asks_little(cause: Set[str], accepting: Set[str], others: int) -> bool:
+    """Whether an answer that is wrong in another way may pass what the cause is about.
+
+    Any answer of the right shape passes the checks `accepting`. `others` fail for other causes.
+    """
+    is_small = len(cause) < others and bool(cause & accepting)
+    return is_small or (cause <= accepting and others > 0)
 
 
 def lines_near(source: str, texts: Iterable[str]) -> set[int]:

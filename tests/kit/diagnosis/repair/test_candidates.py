@@ -3,7 +3,7 @@
 import pytest
 
 from grader.diagnosis.repair import places
-from grader.diagnosis.repair.candidates import Candidates, lines_near
+from grader.diagnosis.repair.candidates import Candidates, asks_little, lines_near
 from grader.engine import Engine, Request
 from grader.run.collecting import with_checks
 from grader.run.session import Checks
@@ -33,6 +33,22 @@ WRONG = "weights @ v + weights.mean()  #"
 )
 def test_a_text_tells_between_which_lines_to_look(text: str, lines: set[int]) -> None:
     assert lines_near("a.py", [text]) == lines
+
+
+@pytest.mark.parametrize(
+    ("cause", "others", "expected"),
+    [
+        ({"shape"}, 0, False),
+        ({"shape"}, 1, True),
+        ({"shape", "values"}, 2, False),
+        ({"shape", "itself"}, 3, True),
+        ({"values"}, 3, False),
+    ],
+)
+def test_few_checks_that_a_shape_passes_ask_little(
+    cause: set[str], others: int, expected: bool
+) -> None:
+    assert asks_little(cause, {"shape"}, others) is expected
 
 
 def test_edits_near_the_first_wrong_value_are_tried_first(
