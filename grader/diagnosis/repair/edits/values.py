@@ -124,7 +124,8 @@ def _attribute(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
             yield from source.changed(node, f"{code}.transpose({axes})", "transposed", kind)
     if node.attr in ("mT", "data", "T", "real", "indices"):
         kind = f"this .{node.attr}, which is not needed"
-        yield from source.changed(node, code, "unwrap", kind)
+        dot, end = source.text.rindex(".", *source.span(node)), source.span(node)[1]
+        yield Change(dot, end, "", "unwrap", kind, source.span(node))
     if node.attr == "indices":
         yield from source.changed(node, f"{code}.values", "values", "these indices")
     if is_of_self(node):

@@ -44,6 +44,7 @@ REPAIRS = [
     ("return x.sum(-1)", "x.sum(-1)", "return x.sum(-1, keepdim=True)"),
     ("return x - x.max(-1)", "x.max(-1)", "return x - x.max(-1).values"),
     ("return x.detach() * y.detach()", ".detach()", "return x * y"),
+    ("return x.data * (y).data", "x.data", "return x * (y)"),
     ("return x.view(a, b)", "x.view(a, b)", "return x.reshape(a, b)"),
     ("return x.tril()", "x.tril()", "return x.tril(diagonal=1)"),
     ("return torch.tril(x)", "torch.tril(x)", "return torch.triu(x)"),
