@@ -147,8 +147,18 @@ class WrongAnswer:
         names = f"as {listed(sorted(given))}, not as {listed(sorted(due))}"
         return "dtype", f"Your result has the right numbers, but {names}."
 
-    def _pieces(self, value: Any, right: Any) -> str:
-        """That the right array is there in pieces along an axis, "" if it is not."""
+    def _pieces(self, value: Any, right: Any, what: str = "Your result") -> str:
+        """That the right array is there in pieces along an axis, "" if it is not.
+
+        One of several results may be, if the others are right.
+        """
+        if isinstance(value, tuple) and isinstance(right, tuple) and len(value) == len(right):
+            both = enumerate(zip(value, right, strict=True))
+            wrong = [(place, *each) for place, each in both if not equal(*each)]
+            if len(wrong) != 1:
+                return ""
+            [(place, value, right)] = wrong
+            what = f"The {_ordinal(place)} of your results"
         if not isinstance(value, (list, tuple)) or len(value) < 2 or not hasattr(right, "shape"):
             return ""
         names = self._axes(right)
@@ -158,7 +168,7 @@ class WrongAnswer:
                 equal(piece, right[(*before, place)]) for place, piece in enumerate(value)
             ):
                 kind, name = type(value).__name__, names[axis] if names else f"axis {axis}"
-                return f"Your result is a {kind} of the right pieces along {name}: stack them."
+                return f"{what} is a {kind} of the right pieces along {name}: stack them."
         return ""
 
     def _axes(self, right: Any) -> tuple[str, ...]:
