@@ -35,15 +35,18 @@ def kept(
     step = next((s for s in against_solution(fact, solution, Replays()) if s.deviates), None)
     if step is None or step.solution.error is not None or not _is_call(step.exchange):
         return None
-    before = [each.request for each in takewhile(lambda e: e is not step.exchange, fact.exchanges)]
-    calls = [_is_call(each) for each in fact.exchanges[: len(before)]]
-    if not any(calls):
-        return None
-    needed = _without([*before, step.exchange.request], [*calls, False])
-    is_told = _is_right(step, needed, fresh()) and not _is_right(
-        step, [*before, step.exchange.request], fresh()
+    earlier = list(takewhile(lambda each: each is not step.exchange, fact.exchanges))
+    requests = [*(each.request for each in earlier), step.exchange.request]
+    own = step.exchange.request.target.get("object")
+    calls = [_is_call(each) for each in earlier]
+    # An object of its own may be made without the others: they may share what they keep.
+    apart = [_is_call(each) or _object(each) not in (None, own) for each in earlier]
+    is_right = any(
+        _is_right(step, _without(requests, [*left_out, False]), fresh())
+        for left_out in ([calls] if own is None or calls == apart else [calls, apart])
+        if any(left_out)
     )
-    return _KEPT if is_told else None
+    return _KEPT if is_right and not _is_right(step, requests, fresh()) else None
 
 
 def _without(requests: Sequence[Frame], are_left_out: Sequence[bool]) -> Iterator[Frame]:
@@ -64,6 +67,12 @@ def _is_call(exchange: Exchange) -> bool:
     """
     target = exchange.request.target
     return exchange.reply.handle is None and not target.get("method") and not target.get("probe")
+
+
+def _object(exchange: Exchange) -> Any:
+    """The object that a request makes or uses, None if there is none."""
+    made = exchange.reply.handle
+    return exchange.request.target.get("object") if made is None else made
 
 
 def _is_right(step: Step, requests: Iterable[Frame], answers: Answers) -> bool:

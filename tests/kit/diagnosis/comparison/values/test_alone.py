@@ -34,6 +34,7 @@ CASES = {
 EXPANDED = """
         self.mask = mask if mask is None else (mask != 0).expand(len(q), self.num_heads, -1, -1)
         scores = """
+SHARED = "        CausalSelfAttention.num_heads = num_heads\n"  # by all modules
 # eval() comes with the first call, and must not be left out with it.
 IN_EVALUATION = "        return output if self.training else output.flip(-1).abs() + 0.3"
 
@@ -53,7 +54,10 @@ def reports(interpreter: Interpreter) -> dict[str, Report]:
             found[name] = engine.with_place(request, engine.grade(request), 0.0)
         wrong = files[MODULE.file_name].decode().replace("        return output", IN_EVALUATION)
         held = files[HELD.file_name].decode().replace("        scores = ", EXPANDED)
-        for name, stage, source in ("mode", MODULE, wrong), ("held", HELD, held):
+        shared = files[MODULE.file_name].decode()
+        shared = shared.replace("        self.num_heads = num_heads\n", SHARED)
+        edited = ("mode", MODULE, wrong), ("shared", MODULE, shared), ("held", HELD, held)
+        for name, stage, source in edited:
             submission = Submission(name, {**files, stage.file_name: source.encode()})
             request = Request(submission, (stage,), 1)
             found[name] = engine.with_place(request, engine.grade(request), 0.0)
@@ -77,6 +81,11 @@ def test_a_report_says_it_if_what_is_kept_makes_the_answer_wrong(
 def test_what_is_wrong_in_evaluation_mode_alone_keeps_nothing(reports: dict[str, Report]) -> None:
     found = [check.diagnosis.text for check in reports["mode"].stages[0].checks if check.diagnosis]
     assert found and not any(KEEPS in text for text in found)
+
+
+def test_what_another_module_leaves_behind_is_kept(reports: dict[str, Report]) -> None:
+    found = [each.diagnosis.text for each in reports["shared"].stages[0].checks if each.diagnosis]
+    assert any(BETWEEN_CALLS in text for text in found)
 
 
 def test_what_an_object_holds_is_no_answer_to_a_call(reports: dict[str, Report]) -> None:
