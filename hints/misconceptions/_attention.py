@@ -372,8 +372,8 @@ class ValueFromQuery(Attention):
 @_usual(
     "inputs",
     "key_and_value_exchanged",
-    "You compute the keys from the argument value, and the values from key. When both are "
-    "the same tensor, nobody notices.",
+    "Your keys come from the argument value, and your values from key: look at the layers and at "
+    "the order of the parameters. When both are the same tensor, nobody notices.",
 )
 class KeyAndValueExchanged(Attention):
     def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
