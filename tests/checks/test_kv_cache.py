@@ -125,7 +125,8 @@ def pair(cache: Any) -> Cache:
         if isinstance(k, Tensor) and isinstance(v, Tensor):
             return k, v
     if isinstance(cache, (tuple, list)):
-        got = f"a {type(cache).__name__} of {len(cache)}"
+        kinds = ", ".join(type(each).__name__ for each in cache[:3])
+        got = f"a {type(cache).__name__} of {len(cache)}" + f": {kinds}" * bool(kinds)
     elif isinstance(cache, Tensor):
         got = f"a tensor of shape {list(cache.shape)}"
     else:
