@@ -15,7 +15,7 @@ FOR_WAY: Mapping[str, frozenset[str]] = {
     "shape": frozenset(
         {
             *("axes", "axis", "keepdim", "shaped", "turned", "unwrap", "arguments"),
-            *("size", "bound", "indices", "comma", "returned", "values"),
+            *("size", "bound", "indices", "comma", "returned", "values", "indentation"),
         }
     ),
 }
@@ -25,7 +25,7 @@ COSTS: Mapping[str, float] = {
     "setting": 0.0,  # before another candidate has made the setting in the shared worker
     **dict.fromkeys(("return", "transposed", "values", "signature", "alike"), 1.0),
     **dict.fromkeys(("unbound", "power"), 1.0),
-    **dict.fromkeys(("kept", "keepdim", "in_place", "exception", "contiguous"), 2.0),
+    **dict.fromkeys(("kept", "keepdim", "in_place", "exception", "contiguous", "indentation"), 2.0),
     **dict.fromkeys(("unused", "constant", "bound", "decorator", "comma"), 2.5),
     **dict.fromkeys(("fixed", "infinity", "diagonal", "axis", "default", "returned"), 4.0),
     "unpacked": 4.0,

@@ -42,6 +42,21 @@ def _left_out(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
         yield from source.changed(each, "pass", "statement", kind, at)
 
 
+def _moved_out(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+    """The last statements of a block as those after it"""
+    first, *others = node.body
+    deeper = first.col_offset - node.col_offset
+    if getattr(node, "orelse", ()) or first.lineno == node.lineno:
+        return
+    end = source.span(node)[1]
+    for each in others:
+        start = source.span(each)[0] - each.col_offset
+        new = re.sub(rf"(?m)^[ \t]{{{deeper}}}", "", source.text[start:end])
+        more = " and of those below it" if each is not node.body[-1] else ""
+        kind = f"the indentation of this line{more}"
+        yield Change(start, end, new, "indentation", kind, source.span(each))
+
+
 def _order(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """`a = f(x); b = g(a)` as `b = g(a); a = f(x)` and as `a = g(x); b = f(a)`"""
     for one, other in itertools.pairwise(node.body):
@@ -215,6 +230,7 @@ def _condition(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 RULES = (
     (_BLOCK, _left_out),
+    ((ast.If, ast.For, ast.While, ast.With), _moved_out),
     (_BLOCK, _order),
     (FUNCTION, _alike),
     ((ast.Assign, ast.Return), _idle_layer),

@@ -72,6 +72,16 @@ REPAIRS = [
     ("return x[:a - 1]", "- 1", "return x[:a]"),
     ("return g(x, y)", "x", "return g(y, y)"),
     ("x.add(y)\n    return x", "x.add(y)", "x = x.add(y)\n    return x"),
+    (
+        "for a in x:\n        y = g(a)\n        return y",
+        "return y",
+        "for a in x:\n        y = g(a)\n    return y",
+    ),
+    (
+        "if a:\n        x = g(\n            x)\n        x = h(x)\n        x = y\n    return x",
+        "x = h(x)",
+        "if a:\n        x = g(\n            x)\n    x = h(x)\n    x = y\n    return x",
+    ),
     ("x.add_(y)\n    return x", "x.add_(y)", "x = x.add(y)\n    return x"),
     ("x *= y\n    return x", "x *= y", "x = x * (y)\n    return x"),
     ("x = x * y", "x = x * y", "x = x * y\n    return x"),
