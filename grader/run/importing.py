@@ -157,11 +157,14 @@ def missing_name(name: str, reply: Mapping[str, Any], stage: Stage, submission: 
     return f"{_begins(where)} does not define {name}{hint}{fails}"
 
 
+# Without the name, because a pattern that may find it in many places reads a long line many times.
+_GIVES = re.compile(r"^[ \t]*(\w+(?:, *\w+)*) *=(?!=)", re.MULTILINE)
+
+
 def _replaced(name: str, stage: Stage, submission: Submission) -> str:
     """Which line sets the name to a value; "" if none is found."""
-    gives = re.compile(rf"^[ \t]*(?:\w+, *)*{name}(?:, *\w+)* *=(?!=)", re.MULTILINE)
     for file, text in stage_sources(submission, stage):
-        found = list(gives.finditer(text))
+        found = [each for each in _GIVES.finditer(text) if name in re.findall(r"\w+", each[1])]
         if found:
             line = text.count("\n", 0, found[-1].start()) + 1
             code = safe(text.split("\n")[line - 1].strip()[:200])

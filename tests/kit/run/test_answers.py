@@ -103,6 +103,13 @@ def test_the_line_that_sets_the_name_is_shown(line: str) -> None:
     assert is_unloaded(said)
 
 
+def test_a_line_of_one_name_again_and_again_is_read_once():
+    text = f"fold = 1\n'''\n{'fold, ' * 150_000}x\n'''"
+    start = time.process_time()
+    said = missing_name("fold", {"others": ["fold"]}, STAGE, Submission("n", {}, cells=(text,)))
+    assert said.endswith("line 1\n    fold = 1") and time.process_time() - start < 2
+
+
 def test_without_a_similar_name_the_definitions_of_the_file_are_listed() -> None:
     file = Submission("n", {"fold.py": b"class Wing: ...\ndef turn(x): ..."})
     said = missing_name("fold", {}, STAGE, file)
