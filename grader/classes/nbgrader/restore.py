@@ -27,8 +27,8 @@ _NAMED = 3  # cells to name in one note
 _LINK = re.compile(r"\](?=[(:][\w+.\\#;<\s\x00-\x1f-]*[:&])")
 _HARMLESS = re.compile(r"\s*(https?://|mailto:)")
 _ATTACHED = re.compile(r"\s*attachment:([\w.-]+)(?=[)\s]|\Z)", re.ASCII)
-# Of a picture, its type and its bytes: some versions of what makes pages do not escape a quote.
 _PICTURES_CAP = 64 << 20  # characters of all pictures, each as often as a cell may show it
+# Of a picture, its type and its bytes: some versions of what makes pages do not escape a quote.
 _IMAGE, _BASE64 = re.compile(r"image/[\w.+-]+", re.ASCII), re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
