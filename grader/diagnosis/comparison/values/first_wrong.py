@@ -17,7 +17,6 @@ import numpy
 from grader.diagnosis.comparison.relations.finding import relation_of
 from grader.diagnosis.comparison.relations.pair import Pair, Relation
 from grader.diagnosis.comparison.values.matching import (
-    HIDDEN,
     Match,
     Tolerance,
     has_rows_of,
@@ -36,8 +35,6 @@ _NONE = "None of its tensors equals what comes next"
 _WEAK = ("constant", "same-along", "rounded")
 # A relation of numbers that a right way divides by their sum later.
 _UNDIVIDED = "factor-of-row"
-# Relations that a right way hardly makes between a value and what is computed of it.
-_ODD = ("map:abs", "places", "reversed", "shuffled")
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,6 @@ def first_wrong(
     if missing:
         passed = there.passed
         alike = there.alike(passed, right) or there.alike(missing, right)
-        alike = alike or there.hidden(right) or there.remade(right)
         if alike is not None:
             return alike
         shown = listed([value.shown for value in missing])
@@ -227,53 +223,6 @@ class _There:
             text = relation.text[0].lower() + relation.text[1:]
             text = f"In {made.where}, {text}" if made.where else text[0].upper() + text[1:]
             return _told(value.name, f"{so_far} {value.shown}. {text}")
-        return None
-
-    def hidden(self, right: str) -> Diagnosis | None:
-        """Says that the last right tensor has -inf in wrong places, and is right elsewhere."""
-        value, following = self.reached[-1], self.following[0]
-        known = self.found[value.name]
-        if known is None or known.order or following.array.shape != value.array.shape:
-            return None
-        if numpy.isneginf(value.array).any():
-            return None
-        due = numpy.isneginf(following.array) | (following.array == 0)
-        for made in reversed(self._made[known.place :]):
-            if not has_rows_of(value.array, made.array):
-                continue
-            array = made.array.reshape(value.array.shape)
-            seen = ~(array <= HIDDEN)
-            if seen.all() or not value.tolerance.holds(array[seen], value.array[seen]):
-                continue
-            wrong = numpy.argwhere(~seen & ~due)
-            if not len(wrong) or not seen.any():
-                return None
-            at = tuple(wrong[0])
-            place = ", ".join(f"{axis}={n}" for axis, n in zip(value.axes, at, strict=True))
-            where = f"In {made.where}, it" if made.where else "It"
-            text = f"{where} puts {array[at]:.3g} at {place}, where none belongs."
-            return _told(following.name, f"{right}. {text}")
-        return None
-
-    def remade(self, right: str) -> Diagnosis | None:
-        """Says that a tensor is an earlier right value in another order or with other signs."""
-        known = {found.place for found in self.found.values() if found and _is_there(found)}
-        before = [value for step in self._way[self._last :: -1] for value in step]
-        there = filter(self._is_there, before)
-        for value, (place, made) in itertools.product(there, enumerate(self._made)):
-            self._go_on()
-            found = self.found[value.name]
-            is_later = found is not None and place > found.place and place not in known
-            if not is_later or made.array.shape != value.array.shape:
-                continue
-            relation = self._relation(value, made.array)
-            if relation is not None and relation.id.startswith(_ODD):
-                where = f"In {made.where}, it" if made.where else "It"
-                text = relation.text[0].lower() + relation.text[1:]
-                return _told(
-                    self.following[0].name,
-                    f"{right}. {where} makes another tensor of {value.shown}: {text}",
-                )
         return None
 
     def _vanishes(self, value: Right, place: int) -> bool:

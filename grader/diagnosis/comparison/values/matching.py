@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-HIDDEN = -1e4  # whatever is below it may stand for -inf
+_HIDDEN = -1e4  # whatever is below it may stand for -inf
 _PIECES = 32  # along an axis, at most, that may have been made one by one
 _LEAST = 4  # numbers of a value: fewer may be the same by chance
 
@@ -39,7 +39,7 @@ class Tolerance:
         """Whether two arrays of one shape are equal; -inf in `other` is any very small number."""
         hidden = numpy.isneginf(other)
         if hidden.any():
-            if not (one[hidden] < HIDDEN).all():
+            if not (one[hidden] < _HIDDEN).all():
                 return False
             one, other = one[~hidden], other[~hidden]
         return bool(numpy.allclose(one, other, self.relative, self.absolute, equal_nan=True))
@@ -117,7 +117,7 @@ def _hidden_in_part(right: Any, made: Sequence[Any], tolerance: Tolerance) -> Ma
         if not has_rows_of(right, array):
             continue
         array = array.reshape(right.shape)
-        seen = ~(array <= HIDDEN)  # NaN is seen
+        seen = ~(array <= _HIDDEN)  # NaN is seen
         if not seen.all() and is_telling(right[seen]) and tolerance.holds(array[seen], right[seen]):
             return Match(place)
     return None
@@ -143,7 +143,7 @@ def has_rows_of(right: Any, array: Any) -> bool:
 
 def with_hidden(right: Any, array: Any) -> Any:
     """An array of a value's shape with -inf for every number that stands for one of the value's."""
-    return numpy.where(numpy.isneginf(right) & (array < HIDDEN), right, array)
+    return numpy.where(numpy.isneginf(right) & (array < _HIDDEN), right, array)
 
 
 def _of_size(size: int, made: Sequence[Any]) -> Iterator[tuple[int, Any]]:

@@ -102,20 +102,6 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
             "with D reversed."
         ),
     ),
-    "what was right is put in another order": (
-        [Q, K, K[:, ::-1], WRONG],
-        (
-            f"{BOTH}. In f.py, line 2, it makes another tensor of the key (B, T, D): your tensor "
-            "is the right one with T reversed."
-        ),
-    ),
-    "what was right two steps before loses its signs": (
-        [Q, abs(Q), K, SCORES, WRONG],
-        (
-            f"{GETS}the scores right (f.py, line 3). In f.py, line 1, it makes another tensor of "
-            "the query (B, T, D): your tensor is the right one without its signs"
-        ),
-    ),
     "what is right is scaled, which may be right": ([Q, Q / 2, K, WRONG], LATER),
     "a mean of what is right begins with it, as under a causal mask": (
         [Q, K, K.cumsum(1) / numpy.arange(1, 4)[:, None], WRONG],
@@ -216,34 +202,6 @@ def test_powers_are_not_called_wrong_weights_if_other_numbers_are_made_of_them(
     made = [Made(each, f"f.py, line {n}") for n, each in enumerate([SCORES, POWERS, *then])]
     found = first_wrong(way, made, "forward")
     assert found.text.startswith(f"{GETS}the scores right (f.py, line 0){expected}")
-
-
-HIDDEN = numpy.broadcast_to(numpy.tri(3, 4) == 0, SCORES.shape)
-OTHERS = numpy.broadcast_to(numpy.tri(3, 4, 1) == 0, SCORES.shape)
-MASKED = numpy.where(HIDDEN, -numpy.inf, SCORES)
-SHARES = numpy.exp(MASKED) / numpy.exp(MASKED).sum(-1, keepdims=True)
-
-
-@pytest.mark.parametrize(
-    ("value", "made", "expected"),
-    [
-        (
-            SHARES,
-            numpy.where(numpy.tri(3, 4, -1) > 0, -numpy.inf, SCORES),
-            "puts -inf at B=0, T=1, D=0",
-        ),
-        (MASKED, numpy.where(~HIDDEN, -1e9, SCORES), "puts -1e+09 at B=0, T=0, D=0"),
-        (SHARES, MASKED, None),
-        (MASKED, numpy.where(OTHERS, -1e9, SCORES), None),
-    ],
-)
-def test_where_minus_infinity_does_not_belong(value: Any, made: Any, expected: str | None) -> None:
-    way = [[right("scores", SCORES)], [right("next", value)]]
-    tensors = [Made(each, f"f.py, line {n}") for n, each in enumerate([SCORES, made, WRONG])]
-    found = first_wrong(way, tensors, "forward")
-    assert found is not None
-    assert expected is None or expected in found.text
-    assert ("where none belongs" in found.text) is (expected is not None)
 
 
 def test_a_value_that_repeats_an_earlier_one_is_left_out() -> None:
