@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grader.diagnosis.comparison.relations.finding import relation_of
-from grader.diagnosis.comparison.relations.pair import Pair, is_telling
-from grader.diagnosis.comparison.relations.single import relation_of_numbers
+from grader.diagnosis.comparison.relations.finding import relation_of, relation_of_numbers
+from grader.diagnosis.comparison.relations.pair import Relation
 from grader.diagnosis.comparison.replay import Step
 from grader.diagnosis.comparison.starts import start_symptom
-from grader.diagnosis.comparison.wrong_answer import WrongAnswer
+from grader.diagnosis.comparison.wrong_answer import WrongAnswer, wrong_answer
 from grader.misconceptions import Symptom
 from grader.run.facts import CaseFact
 from grader.types.report import Diagnosis
@@ -45,10 +44,10 @@ def symptom_of(
     `cases` are its failing cases, each with its steps. `own` are the stage's symptoms, which come
     before the kit's.
     """
-    seen = [WrongAnswer(fact, steps, solution) for fact, steps in cases]
+    seen = [each for fact, steps in cases if (each := wrong_answer(fact, steps, solution))]
     starts = [each.start for each in seen if each.start is not None]
     lacking = [each.lacking for each in seen if each.lacking]
-    if not seen:
+    if not seen or len(seen) < len(cases):
         return None
     if len(starts) == len(seen):
         return _told(start_symptom(starts))
@@ -89,18 +88,18 @@ def _beside_the_numbers(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
 
 def _between_numbers(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
     numbers = [each.numbers for each in seen if each.numbers is not None]
-    return _told(relation_of_numbers(numbers)) if len(numbers) == len(seen) else None
+    return _related(relation_of_numbers(numbers)) if len(numbers) == len(seen) else None
 
 
 def _between_arrays(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
     pairs = sorted(filter(None, map(WrongAnswer.pair, seen)), key=lambda pair: pair.got.size)
     if len(pairs) < len(seen) or pairs[0].got.size > _MOST_VALUES:
         return None
-    relation = relation_of(pairs)
-    if relation is not None:
-        return _told((relation.id, relation.text))
-    text = f"{pairs[0].what} is the same in each failing call, and the right one is not."
-    return _told(("same", text)) if _are_alike(pairs) else None
+    return _related(relation_of(pairs))
+
+
+def _related(found: Relation | None) -> Diagnosis | None:
+    return _told((found.id, found.text)) if found is not None else None
 
 
 def _changed(seen: Sequence[WrongAnswer]) -> Diagnosis | None:
@@ -123,16 +122,3 @@ def _lacking(names: Sequence[str]) -> Diagnosis:
     text = f"Your module lacks {', '.join(names[:_FEW]) if rest else listed(names)}{rest}"
     has_layers = not any(name.endswith("weight") for name in names)
     return Diagnosis(LACKING, text + (", which __init__ should make." if has_layers else _LAYERS))
-
-
-def _are_alike(pairs: Sequence[Pair]) -> bool:
-    """Whether the wrong arrays are all equal, though the right ones are not.
-
-    Equal numbers throughout prove nothing, unless even the right shapes differ.
-    """
-    first = pairs[0]
-    if not all(pair.same(pair.got, first.got) for pair in pairs):
-        return False
-    if not is_telling(first.got, first.is_bool):
-        return any(pair.want.shape != first.want.shape for pair in pairs)
-    return not all(pair.same(pair.want, first.want) for pair in pairs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -24,33 +25,39 @@ _MOST_TESTED = 1 << 20  # numbers of an answer in which a relation is tested
 _ORDINALS = ("first", "second", "third", "fourth")
 
 
-class WrongAnswer:
-    """The wrong answer of a failing case: that of its last call, else the first.
+def wrong_answer(
+    fact: CaseFact, steps: Sequence[Step], solution: Callable[[str], Any]
+) -> WrongAnswer | None:
+    """The wrong answer of a failing case: that of its last call, else the first; None without one.
 
     A check may accept another answer than the solution's, such as weights from before dropout, and
     go on.
     """
+    wrong = [step for step in steps if step.deviates]
+    if wrong:
+        last = steps[-1]
+        is_last = last.deviates and last.learner.error is None and _is_call(last)
+        return WrongAnswer(fact, steps, solution, last if is_last else wrong[0])
+    # Answers that are equal for a replay may still differ too much for the check.
+    is_strict = fact.way == Way.VALUES.value and bool(steps)
+    return WrongAnswer(fact, steps, solution, steps[-1], True) if is_strict else None
 
-    def __init__(
-        self, fact: CaseFact, steps: Sequence[Step], solution: Callable[[str], Any]
-    ) -> None:
-        self._fact = fact
-        self._steps = steps
-        self._solution = solution
-        wrong = [step for step in steps if step.deviates]
-        last = steps[-1:] if wrong and steps[-1].learner.error is None else ()
-        ended_by = [step for step in last if step.deviates and _is_call(step)]
-        self._step = next(iter([*ended_by, *wrong]), None)
-        # Answers that are equal for a replay may still differ too much for the check.
-        self._is_strict = self._step is None and fact.way == Way.VALUES.value and bool(steps)
-        if self._is_strict:
-            self._step = steps[-1]
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """A `step` of a failing case whose answer is wrong; of a check that `_is_strict`, equal."""
+
+    _fact: CaseFact
+    _steps: Sequence[Step]
+    _solution: Callable[[str], Any]
+    step: Step
+    _is_strict: bool = False
 
     @property
     def start(self) -> tuple[Any, Any] | None:
         """The parameters of both sides, if they are freshly drawn or of other names."""
-        step = self._step
-        if step is None or step.learner.error is not None or step.solution.error is not None:
+        step = self.step
+        if step.learner.error is not None or step.solution.error is not None:
             return None
         both = step.learner.value, step.solution.value
         method = step.exchange.request.target.get("method")
@@ -60,7 +67,7 @@ class WrongAnswer:
     def lacking(self) -> list[str]:
         """The parameters that the check has set, and that the module does not have."""
         names: list[str] = []
-        for step in takewhile(lambda step: step is not self._step, self._steps):
+        for step in takewhile(lambda step: step is not self.step, self._steps):
             if step.exchange.request.target.get("method") == "load_state_dict":
                 keys = read(step.exchange.reply).value
                 names = strings(keys[1]) if isinstance(keys, tuple) and len(keys) == 2 else []
@@ -72,8 +79,8 @@ class WrongAnswer:
 
         If a call stopped, what a module holds did not fail the check: other buffers may be allowed.
         """
-        step = self._step
-        if step is None or step.fresh or step.entry is None:
+        step = self.step
+        if step.fresh or step.entry is None:
             return False
         is_held = bool(step.exchange.request.target.get("method"))
         if is_held and self._steps[-1].learner.error is not None:
@@ -83,14 +90,13 @@ class WrongAnswer:
     @property
     def is_telling(self) -> bool:
         """Whether a symptom of the author's proves something here."""
-        assert self._step is not None
-        want = arrays(self._step.solution.value)  # none if it is a single number
+        want = arrays(self.step.solution.value)  # none if it is a single number
         return not want or any(is_telling(wide(array), _is_bool(array)) for array in want)
 
     def has(self, symptom: Symptom) -> bool:
         """Whether one of the author's symptoms holds."""
-        step = self._step
-        if step is None or step.entry != symptom.of or not _is_call(step):
+        step = self.step
+        if step.entry != symptom.of or not _is_call(step):
             return False
         got, want = arrays(step.learner.value), arrays(step.solution.value)
         args = self._arguments(step)
@@ -106,15 +112,13 @@ class WrongAnswer:
     @property
     def changes_arguments(self) -> bool:
         """Whether the learner's call is wrong and changes an argument, as no right call does."""
-        assert self._step is not None
-        learner, right = self._step.learner, self._step.solution
+        learner, right = self.step.learner, self.step.solution
         is_wrong = not equal(learner.value, right.value)
         return is_wrong and bool(learner.changed) and not right.changed
 
     def beside_the_numbers(self) -> tuple[str, str] | None:
         """What is wrong although all numbers are right: the gradient, the dtype, an argument."""
-        step = self._step
-        assert step is not None
+        step = self.step
         learner, right = step.learner, step.solution
         if self._is_strict:
             return None
@@ -198,15 +202,13 @@ class WrongAnswer:
     @property
     def numbers(self) -> tuple[float, float] | None:
         """What came and what was expected, if both are plain numbers of an ordinary size."""
-        assert self._step is not None
-        both = self._step.learner.value, self._step.solution.value
+        both = self.step.learner.value, self.step.solution.value
         kinds = {type(each) for each in both}
         return both if kinds <= {int, float} and all(abs(each) < 1e300 for each in both) else None
 
     def pair(self) -> Pair | None:
         """The first wrong array of the answer, and the right one."""
-        step = self._step
-        assert step is not None
+        step = self.step
         got, want = arrays(step.learner.value), arrays(step.solution.value)
         if len(got) != len(want) or not want:
             return None
@@ -235,32 +237,27 @@ class WrongAnswer:
 
         Of parameters, up to half may be wrong: some layers were forgotten.
         """
-        step = self._step
-        assert step is not None
+        step = self.step
         got, want = arrays(step.learner.value), arrays(step.solution.value)
         if self._is_strict or len(got) != len(want) or len(want) < 2:
             return None
         is_right = [equal(one, other) for one, other in zip(got, want, strict=True)]
         others = [array for array, right in zip(want, is_right, strict=True) if right]
-        most = len(want) // 2 if self._are_parameters(step) else 1
+        most = len(want) // 2 if _asks_for_parameters(step) else 1
         if not 1 <= len(want) - len(others) <= most:
             return None
         if not all(is_telling(wide(array), _is_bool(array)) for array in others):
             return None
         wrong = [place for place, right in enumerate(is_right) if not right]
-        if self._are_parameters(step):
+        if _asks_for_parameters(step):
             return wrong[0], [_parameter(step.solution.value, place) for place in wrong]
         kind = "gradients"
         if _is_call(step):
             kind = "tensors that you return" if _is_nested(step.solution.value) else "results"
         return wrong[0], [f"the {_ordinal(wrong[0])} of the {len(want)} {kind}"]
 
-    def _are_parameters(self, step: Step) -> bool:
-        """Whether a request asks for the parameters of a module."""
-        return step.exchange.request.target.get("method") in PARAMETERS
-
     def _what(self, place: int, count: int, step: Step) -> str:
-        if self._are_parameters(step):
+        if _asks_for_parameters(step):
             return _parameter(step.solution.value, place)
         if not _is_call(step):
             return "The gradient" if count == 1 else f"The {_ordinal(place)} gradient"
@@ -337,6 +334,11 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(
         isinstance(each, (list, tuple)) for each in value
     )
+
+
+def _asks_for_parameters(step: Step) -> bool:
+    """Whether a request asks for the parameters of a module."""
+    return step.exchange.request.target.get("method") in PARAMETERS
 
 
 def _is_call(step: Step) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,8 +171,6 @@ def reduced(pair: Pair) -> Iterator[Relation]:
 
 def along_an_axis(pair: Pair) -> Iterator[Relation]:
     """The right slices along one axis, in another order."""
-    if pair.got.shape != pair.want.shape:
-        return
     for axis, size in enumerate(pair.want.shape):
         if size < 2:
             continue
@@ -193,28 +190,8 @@ def along_an_axis(pair: Pair) -> Iterator[Relation]:
             )
 
 
-def along_two_axes(pair: Pair) -> Iterator[Relation]:
-    """The right slices of the first two axes, in other places, as when they were one axis."""
-    if pair.want.ndim > 2 and is_telling(pair.want, pair.is_bool):
-        yield Relation(
-            "shuffled:01",
-            f"{pair.what} holds the right slices along {pair.axis(0)} and {pair.axis(1)}, each as "
-            "a whole, but in other places.",
-            lambda other: (
-                other.got.shape == other.want.shape
-                and other.want.ndim > 2
-                and _is_shuffled(_with_two_axes_as_one(other), 0)
-            ),
-        )
-
-
-def _with_two_axes_as_one(pair: Pair) -> Pair:
-    got, want = (array.reshape(-1, *array.shape[2:]) for array in (pair.got, pair.want))
-    return replace(pair, got=got, want=want)
-
-
 def _is_shuffled(pair: Pair, axis: int) -> bool:
-    if pair.got.shape != pair.want.shape or axis >= pair.want.ndim or pair.got.shape[axis] > 64:
+    if axis >= pair.want.ndim or pair.got.shape[axis] > 64:
         return False
     left = list(np.moveaxis(pair.want, axis, 0))
     for piece in np.moveaxis(pair.got, axis, 0):
@@ -227,7 +204,7 @@ def _is_shuffled(pair: Pair, axis: int) -> bool:
 
 def repeated(pair: Pair) -> Iterator[Relation]:
     """Equal slices along an axis along which the right result varies."""
-    if pair.got.shape != pair.want.shape or not is_telling(pair.want, pair.is_bool):
+    if not is_telling(pair.want, pair.is_bool):
         return
     for axis, size in enumerate(pair.want.shape):
         if size >= 2 and not _is_repeated(pair, pair.want, axis):

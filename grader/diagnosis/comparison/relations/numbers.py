@@ -16,13 +16,6 @@ _COARSE = 0.4  # of a rounded result: the largest error, in units of its last di
 _DIGITS = 15  # at most
 _SEVERAL = 6  # numbers that a rounding does not move all the same way
 _FAR = 1e-2  # between two shares of one that no rounding explains
-_NORMS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "squares": (
-        "the squares of each row sum to one, not its numbers",
-        lambda array: np.square(array).sum(-1),
-    ),
-    "largest": ("each row's largest is 1", lambda array: array.max(-1)),
-}
 _MAPS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "log": ("the logarithm of the right one", np.log),
     "exp": ("e to the power of the right one", np.exp),
@@ -30,14 +23,13 @@ _MAPS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "root": ("the square root of the right one", np.sqrt),
     "abs": ("the right one without its signs", abs),
     "inverse": ("1 over the right one", np.reciprocal),
+    "whole": ("the right one, rounded to a whole number", np.round),
+    "floor": ("the right one, rounded down to a whole number", np.floor),
+    "ceil": ("the right one, rounded up to a whole number", np.ceil),
     "softmax": (
         "the softmax of the right one along the last axis",
         lambda array: _exp_shares(np.atleast_1d(array)),
     ),
-}
-_SUMMED: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "sums": ("", lambda array: array),
-    "exp-sums": (" after exp, as log_softmax does", lambda array: np.exp(np.minimum(array, 1.0))),
 }
 
 
@@ -50,19 +42,16 @@ def turned_round(pair: Pair) -> Iterator[Relation]:
             lambda other: other.is_bool and other.same(other.got, 1 - other.want),
         )
     blocked = np.isneginf(pair.want)
-    if pair.got.shape == pair.want.shape and blocked.any() and not blocked.all():
+    if blocked.any() and not blocked.all():
         for came, is_so in (("a finite number", np.isfinite), ("NaN", np.isnan)):
             yield Relation(
                 "blocked-turned-round",
                 f"{pair.what} holds -inf exactly where a finite number is expected, and {came} "
                 "where -inf is.",
-                lambda other, is_so=is_so: (  # type: ignore[misc]
-                    other.got.shape == other.want.shape
-                    and bool(
-                        np.where(
-                            np.isneginf(other.want), is_so(other.got), np.isneginf(other.got)
-                        ).all()
-                    )
+                lambda other, is_so=is_so: bool(  # type: ignore[misc]
+                    np.where(
+                        np.isneginf(other.want), is_so(other.got), np.isneginf(other.got)
+                    ).all()
                 ),
             )
 
@@ -94,15 +83,6 @@ def factor(pair: Pair) -> Iterator[Relation]:
             for name in names
         ],
     )
-    distinct = {size: name for name, size in reversed(list(pair.sizes.items()))}
-    for name, value in _of_one_size({name: size for size, name in distinct.items()}).items():
-        yield Relation(
-            "factor-times-size",
-            f"{pair.what} is the right one times {factor / value:.4g} * {name}, at every position.",
-            lambda other, name=name, value=value: _is_times(  # type: ignore[misc]
-                other, factor / value * _of_one_size(other.sizes, least=1).get(name, math.nan)
-            ),
-        )
     yield Relation(
         "some-factor",
         f"{pair.what} is the right one times a number that is the same at every position but not "
@@ -135,7 +115,7 @@ def _is_times(pair: Pair, factor: float | None) -> bool:
 def _ratio(pair: Pair) -> float | None:
     """The factor at the largest finite number."""
     finite = np.isfinite(pair.want) & (pair.want != 0)
-    if pair.got.shape != pair.want.shape or not finite.any():
+    if not finite.any():
         return None
     where = np.unravel_index(np.where(finite, abs(pair.want), 0).argmax(), pair.want.shape)
     ratio = float(pair.got[where] / pair.want[where])
@@ -199,9 +179,8 @@ def offset(pair: Pair) -> Iterator[Relation]:
 
 
 def _difference(pair: Pair) -> Any:
-    if pair.got.shape != pair.want.shape or not np.isfinite(pair.want).all():
-        return None
-    return pair.got - pair.want if np.isfinite(pair.got).all() else None
+    is_finite = np.isfinite(pair.want).all() and np.isfinite(pair.got).all()
+    return pair.got - pair.want if is_finite else None
 
 
 def _is_shifted_by_feature(pair: Pair) -> bool:
@@ -236,15 +215,6 @@ def row_factor(pair: Pair) -> Iterator[Relation]:
     if pair.want.ndim < 2 or pair.want.shape[-1] < FEWEST or not is_telling(pair.want, False):
         return
     name = pair.axis(pair.want.ndim - 1)
-    if _sums_to_one(pair, pair.want, (pair.want.ndim - 1,)):
-        for id, (words, _) in _NORMS.items():
-            yield Relation(
-                f"factor-of-row:{id}",
-                f"{pair.what} has the right proportions along {name}, but {words}.",
-                lambda other, id=id: (  # type: ignore[misc]
-                    _is_scaled_by_row(other) and _is_one(other, _NORMS[id][1](other.got))
-                ),
-            )
     yield Relation(
         "factor-of-row",
         f"{pair.what} has the right proportions along {name}, but each row is the right one "
@@ -253,15 +223,8 @@ def row_factor(pair: Pair) -> Iterator[Relation]:
     )
 
 
-def _is_one(pair: Pair, numbers: Any) -> bool:
-    """Whether all numbers but zeros are 1."""
-    return bool((pair.near(numbers, 1.0) | (numbers == 0)).all()) and numbers.any()
-
-
 def _is_scaled_by_row(pair: Pair) -> bool:
-    if pair.got.shape != pair.want.shape or pair.want.ndim < 2 or pair.is_bool:
-        return False
-    if not (np.isfinite(pair.got).all() and np.isfinite(pair.want).all()):
+    if pair.want.ndim < 2 or pair.is_bool or _difference(pair) is None:
         return False
     at = abs(pair.want).argmax(-1, keepdims=True)
     top = np.take_along_axis(pair.want, at, -1)
@@ -322,7 +285,7 @@ def _power(pair: Pair) -> float | None:
 
 def _are_shares(pair: Pair) -> bool:
     """Whether both hold finite numbers from 0 on, and no row of the right one is all zeros."""
-    if pair.got.shape != pair.want.shape or not np.isfinite(pair.got + pair.want).all():
+    if not np.isfinite(pair.got + pair.want).all():
         return False
     return bool((pair.got >= 0).all() and (pair.want >= 0).all() and pair.want.any(-1).all())
 
@@ -344,10 +307,7 @@ def one_hot(pair: Pair) -> Iterator[Relation]:
         "one-hot",
         f"{pair.what} is 1 at the largest right number of each row along "
         f"{pair.axis(pair.want.ndim - 1)}, and 0 at all others.",
-        lambda other: (
-            other.got.shape == other.want.shape
-            and other.same(other.got, np.eye(other.want.shape[-1])[other.want.argmax(-1)])
-        ),
+        lambda other: other.same(other.got, np.eye(other.want.shape[-1])[other.want.argmax(-1)]),
     )
 
 
@@ -374,27 +334,25 @@ def _is_mapped(pair: Pair, function: Callable[[Any], Any]) -> bool:
 
 
 def sums(pair: Pair) -> Iterator[Relation]:
-    """The right numbers sum to one along some axes, the wrong ones or exp of them along others."""
-    if pair.is_bool or pair.got.shape != pair.want.shape or not is_telling(pair.got, False):
+    """The right numbers sum to one along some axes, the wrong ones along others."""
+    if pair.is_bool or not is_telling(pair.got, False):
         return
     axes = range(pair.want.ndim)
     sets = [s for n in range(1, len(axes) + 1) for s in itertools.combinations(axes, n)]
     right = next((s for s in sets if _sums_to_one(pair, pair.want, s)), None)
     if right is None or _sums_to_one(pair, pair.got, right):
         return
-    for id, (words, function) in _SUMMED.items():
-        for chosen in sets:
-            if math.prod(pair.got.shape[axis] for axis in chosen) < 2:
-                continue
-            yield Relation(
-                f"{id}:{''.join(map(str, chosen))}",
-                f"{pair.what} sums to one over {listed([pair.axis(a) for a in chosen])}{words}; "
-                f"the right one sums to one over {listed([pair.axis(a) for a in right])}.",
-                lambda other, chosen=chosen, function=function: (  # type: ignore[misc]
-                    max(chosen) < other.got.ndim
-                    and _sums_to_one(other, function(other.got), chosen)
-                ),
-            )
+    for chosen in sets:
+        if math.prod(pair.got.shape[axis] for axis in chosen) < 2:
+            continue
+        yield Relation(
+            f"sums:{''.join(map(str, chosen))}",
+            f"{pair.what} sums to one over {listed([pair.axis(a) for a in chosen])}; "
+            f"the right one sums to one over {listed([pair.axis(a) for a in right])}.",
+            lambda other, chosen=chosen: (  # type: ignore[misc]
+                max(chosen) < other.got.ndim and _sums_to_one(other, other.got, chosen)
+            ),
+        )
 
 
 def _sums_to_one(pair: Pair, array: Any, axes: tuple[int, ...]) -> bool:
@@ -409,7 +367,7 @@ def shared_out(pair: Pair) -> Iterator[Relation]:
     """Each row sums to what it should, and has its numbers in the right order, but other ones."""
     if pair.want.ndim < 2 or pair.want.shape[-1] < FEWEST or not is_telling(pair.got, False):
         return
-    is_near = pair.got.shape == pair.want.shape and np.allclose(pair.got, pair.want, 0, _FAR)
+    is_near = np.allclose(pair.got, pair.want, 0, _FAR)
     if is_near or not _sums_to_one(pair, pair.want, (pair.want.ndim - 1,)):
         return
     name = pair.axis(pair.want.ndim - 1)
@@ -460,9 +418,7 @@ def _side(pair: Pair, fewest: int = _SEVERAL) -> int:
 
 def _error(pair: Pair) -> float | None:
     """The largest error, relative to each number; a rounding leaves a 0 as it is."""
-    if pair.got.shape != pair.want.shape or not np.isfinite(pair.want).all():
-        return None
-    if pair.got[pair.want == 0].any():
+    if not np.isfinite(pair.want).all() or pair.got[pair.want == 0].any():
         return None
     scale = np.maximum(abs(pair.want), 1e-3 * max(abs(pair.want).max(), 1e-30))
     error = float((abs(pair.got - pair.want) / scale).max())

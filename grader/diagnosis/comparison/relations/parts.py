@@ -24,8 +24,6 @@ _MOST_RIGHT = 0.75  # of the numbers at a position that is called wrong
 
 def wherever(pair: Pair) -> Iterator[Relation]:
     """Wrong only where one certain number is expected, or only by holding one certain number."""
-    if pair.got.shape != pair.want.shape:
-        return
     wrong = ~pair.near(pair.got, pair.want)
     if not wrong.any() or wrong.all():
         return
@@ -67,8 +65,6 @@ def _where_due(
 
 
 def _is_wrong_at(pair: Pair, due: float, came: float | None, *, throughout: bool) -> bool:
-    if pair.got.shape != pair.want.shape:
-        return False
     wrong, at = ~pair.near(pair.got, pair.want), _equals(pair.want, due)
     if (wrong & ~at).any() or (throughout and (at & ~wrong).any()):
         return False
@@ -76,8 +72,6 @@ def _is_wrong_at(pair: Pair, due: float, came: float | None, *, throughout: bool
 
 
 def _is_wrong_with(pair: Pair, came: float) -> bool:
-    if pair.got.shape != pair.want.shape:
-        return False
     wrong = ~pair.near(pair.got, pair.want)
     return bool(_equals(pair.got[wrong], came).all()) and not wrong.all()
 
@@ -94,8 +88,6 @@ def blocked_elsewhere(pair: Pair) -> Iterator[Relation]:
 
 
 def _is_blocked_elsewhere(pair: Pair) -> bool:
-    if pair.got.shape != pair.want.shape:
-        return False
     seen = _is_seen(pair)
     is_moved = (np.isneginf(pair.got) != np.isneginf(pair.want)).any()
     return bool(is_moved and pair.near(pair.got[seen], pair.want[seen]).all())
@@ -118,7 +110,7 @@ def _only(values: Any) -> float | None:
 
 def slices(pair: Pair) -> Iterator[Relation]:
     """Right, or wrong, only at the first or the last position of one axis."""
-    if pair.got.shape != pair.want.shape or not is_telling(pair.want, pair.is_bool):
+    if not is_telling(pair.want, pair.is_bool):
         return
     for axis, size in enumerate(pair.want.shape):
         if size < FEWEST or (pair.is_bool and axis == pair.want.ndim - 1):
@@ -151,7 +143,7 @@ def _lie_at_one_place(pair: Pair, axis: int) -> bool:
 
 def _is_only(pair: Pair, axis: int, at: int, kind: str) -> bool:
     """Whether exactly the slice `at` is wrong, or is right while every other one is wrong."""
-    if pair.got.shape != pair.want.shape or axis >= pair.want.ndim or pair.want.shape[axis] < 2:
+    if axis >= pair.want.ndim or pair.want.shape[axis] < 2:
         return False
     right = pair.near(pair.got, pair.want)
     others = tuple(other for other in range(right.ndim) if other != axis)
@@ -165,7 +157,7 @@ def _is_only(pair: Pair, axis: int, at: int, kind: str) -> bool:
 
 def stretches(pair: Pair) -> Iterator[Relation]:
     """Right in the first or the last part of one axis, of several positions, and nowhere else."""
-    if pair.got.shape != pair.want.shape or not is_telling(pair.want, pair.is_bool):
+    if not is_telling(pair.want, pair.is_bool):
         return
     for axis, size in enumerate(pair.want.shape):
         if (pair.is_bool and axis == pair.want.ndim - 1) or _lie_at_one_place(pair, axis):
@@ -201,8 +193,6 @@ def stretches(pair: Pair) -> Iterator[Relation]:
 
 def _right_stretch(pair: Pair, axis: int, place: str) -> int:
     """How many positions at one end of an axis are right, if all others are wrong, else 0."""
-    if pair.got.shape != pair.want.shape:
-        return 0
     right = pair.near(pair.got, pair.want)
     slices = right.all(axis=tuple(other for other in range(right.ndim) if other != axis))
     count = int(slices.sum())

@@ -81,7 +81,6 @@ TOLD: dict[str, tuple[Function, dict[str, str | None]]] = {
         lambda x, n: share(x, n) * 7 if n == 2 else share(x, n) + 1,
         {"values": None, "one": "offset", "gradient": "factor"},
     ),
-    "the answer to another call": (lambda x, n: share(x_of(5), 3), {"values": "same"}),
     "an error": (lambda x, n: share(x, 0), {}),
     "no relation": (lambda x, n: torch.sin(x * 7) + n, {}),
     "None": (lambda x, n: None, {}),
