@@ -107,10 +107,14 @@ class StageProving:
         """Expect that the solution makes the values that the stage lists."""
         if not ways:
             return
+        place = self._stage.place(self._stage.misconceptions_file)
+        if "torch" not in self._course.preload:
+            advice = "delete @values, or add torch to `preload`: only tensors are recorded"
+            self._draft.problems.append(f"{place}: {advice}")
+            return
         from grader.authoring.verify.ways import way_problems  # imports torch
 
         found = way_problems(ways, solution, lambda find: self._runs.local(find, self._seeds.first))
-        place = self._stage.place(self._stage.misconceptions_file)
         self._draft.problems += [f"{place}: {problem}" for problem in found]
 
     def _conclude(self) -> None:

@@ -651,6 +651,12 @@ FAULTS: dict[str, tuple[Any, ...]] = {
         f"{MISTAKES}: 'rough_upwards' replaces rough, which is not an entry point",
         f"{MISTAKES}: 'rough_range' replaces rough, which is not an entry point",
     ),
+    "intermediate values without torch": (
+        appended(
+            MISTAKES, "\nfrom grader.misconceptions import values\nvalues(of='roughness')(len)\n"
+        ),
+        f"{MISTAKES}: delete @values, or add torch to `preload`: only tensors are recorded",
+    ),
     "broken answers beside a broken check": (
         lambda c: [
             append(c, CHECKS, UNPAID.format("one")),
