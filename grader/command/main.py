@@ -138,7 +138,7 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="grade",
         description="Grade your code: show the scoreboard, then why the first failing stage fails.",
-        usage="grade [STAGE ...] [options]  |  grade COMMAND [options]",
+        usage="grade [STAGE ...] [options]  |  grade COMMAND ...",
         epilog="Options of `grade` without a command: --all, --fresh, --json, --junit FILE, "
         "--submission PATH, --device, --seed, --course DIR, --plain; `grade grade --help` explains "
         "them. Every command has --help.",

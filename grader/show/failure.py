@@ -83,7 +83,7 @@ def first_failure(page: Page, report: Report, stage: StageResult, room: int) -> 
     for message, titles, others, printed in sizes:
         lines = [*page.sentence(_stage_heading(page, stage)), *_perhaps(page, stage)]
         if causes:
-            lines += _explained(page, causes[0], message, titles)
+            lines += _explained(page, stage, message, titles)
             lines += _rest(page, stage, causes[1:], others, cut=titles == 1)
         if stage.printed.strip():
             lines += _printed(page, stage, printed)
@@ -132,8 +132,9 @@ def printed_by(page: Page, stage: StageResult) -> Iterator[Text]:
 # --- the first cause ---------------------------------------------------------------------------
 
 
-def _explained(page: Page, cause: Cause, limit: int, titles: int) -> Iterator[Text]:
-    """One cause in full, on one of its checks, and the titles of the others."""
+def _explained(page: Page, stage: StageResult, limit: int, titles: int) -> Iterator[Text]:
+    """The first cause in full, on one of its checks, and the titles of the others."""
+    cause = stage.causes[0]
     check = cause.show
     text, title, lost = essence(check), check.title, check.max_score - check.score
     unloaded = is_unloaded(text)
@@ -149,7 +150,7 @@ def _explained(page: Page, cause: Cause, limit: int, titles: int) -> Iterator[Te
         lines, left = page.verbatim(text, _BODY, style, limit=limit)
         yield from lines[:-1] if left and len(lines) > 1 else lines
         if left and len(lines) > 1:
-            yield Text(" " * _BODY + page.glyphs.more, "dim")
+            yield from page.offer(f"  {page.glyphs.more} more:", f"grade {stage.slug} --all")
     if cause.others and not unloaded:
         yield from _also(page, cause, titles)
 

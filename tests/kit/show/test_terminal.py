@@ -442,6 +442,9 @@ def test_what_a_narrow_screen_cuts_can_be_asked_for() -> None:
     drawn = draw(terminal.explanation(report(stage(0, F, long))), 40)
     assert "  More:  grade fold_paper --all\n\n  For a hint:" in drawn
     assert len(drawn.splitlines()) <= 20
+    tall = check(outcome=Outcome.FAILED, message="A line\n" * 60)
+    drawn = draw(terminal.explanation(report(stage(0, F, tall))))
+    assert "    A line\n    … more:  grade fold_paper --all\n" in drawn
 
 
 @pytest.mark.parametrize(
