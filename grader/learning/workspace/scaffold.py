@@ -144,6 +144,7 @@ def _readme(course: Course) -> str:
         __package__, "templates/readme.md", title=course.title, first=first.file_name, stages=stages
     )
     has = {
+        "predict STAGE": any(stage.predictions_file.is_file() for stage in course.stages),
         "trace STAGE": any(stage.trace_file.is_file() for stage in course.stages),
         "explore": any(stage.explore_file.is_file() for stage in course.stages),
         "finale": any(stage.finale_file.is_file() for stage in course.stages),

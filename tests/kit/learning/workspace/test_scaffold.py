@@ -49,6 +49,7 @@ def test_the_readme_names_only_what_the_course_has() -> None:
         text = folder_files(course, None)["README.md"]
         assert "| `grade trace STAGE` |" in text and "| `grade certificate` |" in text
         assert ("| `grade finale` |" in text) is has_all
+        assert ("| `grade predict STAGE` |" in text) is has_all
     partial = folder_files(replace(TINY, is_partial=True), None)["README.md"]
     assert "grade certificate" not in partial and "grade solution" not in partial
 
