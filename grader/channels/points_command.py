@@ -116,7 +116,7 @@ def _run(platform: _Platform, args: argparse.Namespace) -> int:
     sentences = [f"{written}'{done.column}'. In {name}: {platform.then}."]
     sentences += _listed("No score, so the cell is unchanged:", done.without_score)
     sentences += _listed(f"{platform.locked} in {name}, so unchanged:", done.locked)
-    sentences += _listed(f"A score, but no such login in {name}:", done.without_student)
+    sentences += _listed(f"A score, but no such student in {name}:", done.without_student)
     unclear = [f"'{login}'" for login in scores.unclear]
     sentences += _listed("Left out, because they differ only by case or spaces:", unclear)
     highest, possible = scores.max_score, _points(done.points_possible)

@@ -532,7 +532,7 @@ def test_scores_of_nbgrader_become_a_table_for_canvas(tmp_path: Path, capsys: Ca
     said = " ".join(capsys.readouterr().out.split())
     assert "with 2 scores in 'Heads (77)'" in said
     assert "No score, so the cell is unchanged: Cy, Cyn (cyn)." in said
-    assert "A score, but no such login in Canvas: zed." in said
+    assert "A score, but no such student in Canvas: zed." in said
     assert "points possible" not in said
 
 
