@@ -152,7 +152,7 @@ def _scoreboard(report: Report) -> str:
     )
     return (
         '<div class="box" tabindex="0"><table><caption>Each stage</caption><thead><tr>'
-        '<td></td><th scope="col">Stage</th><th scope="col">Points</th><th scope="col">Standing'
+        '<td></td><th scope="col">Stage</th><th scope="col">Points</th><th scope="col">Status'
         f"</th></tr></thead><tbody>{rows}</tbody></table></div>\n"
     )
 

@@ -23,7 +23,7 @@ from grader.types.submission import Submission
 from grader.types.text import listed, safe
 
 PRESENT = (
-    "The lines of torch and their numbers come from the present version, not from the stored one."
+    "The lines to run and their numbers come from the present version, not from the stored one."
 )
 _CALLS = 3  # the last ones of a failing case, because an earlier answer may be the wrong one
 _DRAWS = "torch.Generator()"  # in lines that draw some numbers instead of writing them out
