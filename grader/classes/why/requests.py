@@ -233,7 +233,8 @@ def _compared(
     reasons = [*(_reason(stage, asked.stage) for stage in now.stages), *entry.record.notes]
     late = late_of(assignment, entry)
     if late is not None:
-        reasons.append(f"The submission came {late.words}")
+        before_that = "; the points here are those before" if late.share else ""
+        reasons.append(f"The submission came {late.words}{before_that}")
     verdict = Verdict.STANDS
     if entry.version != version:
         same = [s.score for s in before] == [s.score for s in now.stages]

@@ -653,7 +653,9 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     ),
     "intermediate values without torch": (
         appended(
-            MISTAKES, "\nfrom grader.misconceptions import values\nvalues(of='roughness')(len)\n"
+            MISTAKES,
+            "\nfrom grader.misconceptions import values\n\n\n@values(of='roughness')\n"
+            "def steps(values):\n    yield 'the first', values\n",
         ),
         f"{MISTAKES}: delete @values, or add torch to `preload`: only tensors are recorded",
     ),
