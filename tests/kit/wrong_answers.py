@@ -1,7 +1,8 @@
 """The wrong answers of the corpus: mistakes put into right code, a file for each stage.
 
 answers/<slug>.diff has an entry for each. It begins "<base>.<name>: ", then what is wrong with it,
-then " -> " and the reasons that its author is told, if any; "?" if they vary (see explained.py).
+then, if the report explains it, " -> " and the ids of its diagnoses; "?" if these vary
+(see explained.py).
 <base> is the right answer that it starts from: answers/<slug>/<base>.py,
 tests/accepted/<slug>/<name>.py or "solution", or "whole" for an answer that shares nothing with
 one. The rest is the mistake, a diff without line numbers: "-" lines give way to "+" lines, lines

@@ -38,7 +38,7 @@ def told(learner: Function, *own: Symptom) -> dict[str, str]:
 
 
 def texts(learner: dict[str, Function], *cases: Check, **right: Function) -> list[str]:
-    """What is told of a check with these cases, where `right` functions are the solution's."""
+    """The symptoms of a check in these cases, with `right` in place of the solution's functions."""
     facts = recorded(learner, {"check": cases})
     found = diagnose(facts, Known(), {**SOLUTION, **right}.__getitem__)
     return [each.text for each in found.values()]
