@@ -197,6 +197,7 @@ def others_line(cause: Cause) -> str:
 _PART = re.compile(r"\n(?=  \S)")  # a labelled value, a frame or a row of a matrix
 _FRAME = re.compile(r"  (?!look at )\S.*, line \d+")
 _LOOK_AT = "  look at "
+_IN_WORDS = "  in words "
 _PLACE = re.compile(r"\(\S+, line \d+\)|\b__init__\b")
 _CALL = re.compile(r"\n  call {2,}")
 _CODE = re.compile(r" *(\d+) +(.*)")
@@ -212,17 +213,16 @@ def essence(check: CheckResult) -> str:
     one that returns an answer. Only numbers stay if none or several do: which of those ran is not
     known. They stay, too, if that one returns mere names, or if an error was expected: the mistake
     is above it. None stays if a diagnosis names the mistake, or says where it is: that line would
-    lead away from it.
+    lead away from it. A name also replaces what an exception means in plain words.
     """
     found = check.diagnosis
-    is_told = found is not None and (
-        found.kind is Kind.NAME or bool(found.place or _PLACE.search(found.text))
-    )
+    is_named = found is not None and found.kind is Kind.NAME
+    is_told = is_named or (found is not None and bool(found.place or _PLACE.search(found.text)))
     parts = _PART.split(check.message.strip("\n"))
     frames = [part for part in parts if _FRAME.match(part)]
     kept = []
     for part in parts:
-        if part in frames[:-2]:
+        if part in frames[:-2] or (is_named and part.startswith(_IN_WORDS)):
             continue
         if part.startswith(_LOOK_AT):
             if is_told:

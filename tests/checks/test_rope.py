@@ -113,7 +113,7 @@ def reference(
 def expect_angles(angles: Tensor, expected: Tensor) -> None:
     # Eight right ways to the angles are off by 3e-7 of their size at most. The room is the same for
     # float64, in which an answer may hold what it computed in float32.
-    expect_close(angles, expected, axes=ANGLES, rtol=1e-5, atol=1e-6, what="the angle")
+    expect_close(angles, expected, axes=ANGLES, rtol=1e-5, atol=1e-6, what="the tensor of angles")
 
 
 def gap(actual: Tensor, expected: Tensor) -> float:

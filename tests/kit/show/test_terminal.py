@@ -482,6 +482,15 @@ def test_no_return_is_shown_where_an_error_was_expected() -> None:
     assert failure.essence(found).endswith("look at   fold.py, lines 2 to 9, in fold")
 
 
+def test_a_named_mistake_replaces_what_its_exception_means() -> None:
+    message = "RuntimeError: no\n  in words  it does not fit\n  f.py, line 3, in f\n    return f(a)"
+    for name, stays in [("a", False), ("symptom:a", True)]:
+        found = Diagnosis(name, "Too small.")
+        told = failure.essence(check(outcome=Outcome.FAILED, message=message, diagnosis=found))
+        assert ("in words" in told) is stays
+        assert "return f(a)" in told
+
+
 @pytest.mark.parametrize("text", ["Right up to here (fold.py, line 2).", "__init__ sets no wing."])
 def test_no_line_to_look_at_stays_where_the_reason_says_where(text: str) -> None:
     message = "Wrong.\n  look at   fold.py, line 3, in fold\n       3  return f(a)"

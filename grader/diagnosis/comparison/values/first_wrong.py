@@ -183,7 +183,7 @@ class _There:
 
     def right(self, code: str) -> tuple[str, str]:
         """What is right so far, and the order that its axes should have, if they have another."""
-        turned = _turned(self.reached, self.found)
+        turned = self._turned()
         if turned is None:
             line = self._line(self.reached[-1])
             names = listed([value.name for value in self.reached])
@@ -286,6 +286,19 @@ class _There:
             return ""
         return f", with {made[hidden].max():.3g} in place of -inf"
 
+    def _turned(self) -> tuple[Right, tuple[str, ...]] | None:
+        """The first value whose axes are in another order, with the names in that order.
+
+        A tensor with more or fewer axes has no such order: it cuts one of them, or joins some.
+        """
+        for value in self.reached:
+            known, axes = self.found[value.name], len(value.axes)
+            if known is None or not known.order or axes != value.array.ndim:
+                continue
+            if self._made[known.place].array.ndim == axes:
+                return value, tuple(value.axes[axis] for axis in known.order)
+        return None
+
     def _line(self, value: Right) -> str:
         """Where a value is made."""
         known = self.found[value.name]
@@ -331,17 +344,6 @@ def _loose(value: Right) -> Tolerance:
 
 def _is_there(found: Match | None) -> bool:
     return found is not None and found.factor == 1.0
-
-
-def _turned(
-    reached: Sequence[Right], found: dict[str, Match | None]
-) -> tuple[Right, tuple[str, ...]] | None:
-    """The first value whose axes are in another order, with the names in that order."""
-    for value in reached:
-        known = found[value.name]
-        if known is not None and known.order and len(value.axes) == value.array.ndim:
-            return value, tuple(value.axes[axis] for axis in known.order)
-    return None
 
 
 def _told(name: str, text: str) -> Diagnosis:

@@ -53,6 +53,10 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
         [Q, K, 3 * SCORES, numpy.full_like(SCORES, -numpy.inf)],
         NO_SCORES,
     ),
+    "an axis cut in two, which has no order": (
+        [SCORES.transpose(0, 2, 1)[:, :, None]],
+        f"{GETS}the scores right (f.py, line 0). {NO_OUTPUT}",
+    ),
     "axes": (
         [SCORES.transpose(0, 2, 1)],
         f"{GETS}the scores right (f.py, line 0), with the axes in the order (B, D, T). {NO_OUTPUT}",
