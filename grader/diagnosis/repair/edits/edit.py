@@ -15,7 +15,7 @@ FOR_WAY: Mapping[str, frozenset[str]] = {
     "shape": frozenset(
         {
             *("axes", "axis", "keepdim", "shaped", "turned", "unwrap", "arguments"),
-            *("size", "bound", "indices", "comma", "returned", "values", "indentation"),
+            *("size", "bound", "comma", "returned", "values", "indentation"),
         }
     ),
 }
@@ -31,7 +31,7 @@ COSTS: Mapping[str, float] = {
     "unpacked": 4.0,
     "comparison": 3.5,
     **dict.fromkeys(("axes", "unwrap", "statement", "shaped"), 4.5),
-    **dict.fromkeys(("one_side", "arguments", "order", "twin", "indices"), 5.5),
+    **dict.fromkeys(("one_side", "arguments", "order", "twin"), 5.5),
     **dict.fromkeys(("operator", "attribute", "number", "window"), 6.0),
     **dict.fromkeys(("size", "negation", "parameter", "turned"), 7.0),
     **dict.fromkeys(("cast", "argument", "operands"), 9.0),

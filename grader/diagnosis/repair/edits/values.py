@@ -19,20 +19,12 @@ _RANK = re.compile(r"\.dim\(\)|\.ndim\b|\blen\(")
 
 
 def _index(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """`x.shape[0]` as `x.shape[1]`, `x[y]` as `x`, `x[y, z]` as `x[z, y]`"""
+    """`x.shape[0]` as `x.shape[1]`, `x[y]` as `x`"""
     number = integer(node.slice)
-    if not is_size(node) or number is None:
-        if not is_size(node):
-            kind = "this part of the tensor, where all of it is needed"
-            yield from source.changed(node, source.tight(node.value), "unwrap", kind)
-        elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if 1 < len(elements) <= 4:
-            codes = [source.code(each) for each in elements]
-            for order in set(itertools.permutations(codes)) - {tuple(codes)}:
-                new, kind = ", ".join(order), "the order of these indices"
-                yield from source.changed(node.slice, new, "indices", kind, node)
-        return
-    for axis in (-1, 1, 2, 0, -2, 3):
+    if not is_size(node):
+        kind = "this part of the tensor, where all of it is needed"
+        yield from source.changed(node, source.tight(node.value), "unwrap", kind)
+    for axis in (-1, 1, 2, 0, -2, 3) if is_size(node) and number is not None else ():
         if axis != number:
             yield from source.changed(node.slice, str(axis), "size", "the axis of this size", node)
 
