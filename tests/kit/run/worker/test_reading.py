@@ -221,4 +221,4 @@ LONG = {
 def test_it_takes_no_longer_than_the_file_is_long(source: str) -> None:
     start = time.process_time()
     names(source + "paper.glue()\n")
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 10
