@@ -45,6 +45,24 @@ LAYERS = ("w_q", "w_k", "w_v", "w_o")
 OUTPUT = "B Tq D"
 WEIGHTS = "B H Tq Tk"
 RESULTS = {"the output": OUTPUT, "the weights": WEIGHTS}
+# Calls with the same tensors, as in training: in two calls of a check they are copies.
+IN_TURN = """
+from torch import nn
+
+
+class Called(nn.Module):
+    def __init__(self, attention):
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, inputs, others, state):
+        results = [self.attention(*inputs)]
+        for tensor, other in zip(inputs, others):
+            tensor.copy_(other)
+        results.append(self.attention(*inputs))
+        self.attention.load_state_dict(state)
+        return *results, self.attention(*inputs)
+"""
 ALONG = {"B": "sequences", "H": "heads", "Tq": "queries", "Tk": "keys"}
 State = Mapping[str, Tensor]
 
@@ -776,6 +794,17 @@ def test_calls_do_not_interact(submission: Submission, rand: Rand, device: torch
     for name, before in state.items():
         axes = "row column" if before.dim() == 2 else "row"
         expect_close(after[name], before, axes=axes, rtol=0, atol=0, what=f"{name} after the calls")
+
+    inputs, others = tokens(rand, 2, 5, 5, D), tokens(rand, 2, 5, 5, D)
+    trained = draw_state(rand, shapes(D))
+    wanted = {
+        "": reference(state, H, *inputs),
+        " after the inputs change in place": reference(state, H, *others),
+        " after the parameters change in place": reference(trained, H, *others),
+    }
+    found = submission.given(IN_TURN, "Called", mha)(inputs, others, trained)
+    for results, (when, expected) in zip(found, wanted.items(), strict=True):
+        expect_both(results, expected, f" with the same tensors{when}")
 
 
 @pytest.mark.points(1)
