@@ -24,6 +24,7 @@ from grader.types.submission import Submission
 
 _LOOKS = 2  # failing cases of different checks that a candidate must pass first
 _PATIENCE = 5.0  # times the seconds of the failing cases
+_AGAIN = 3  # definitions that replace earlier ones, the last, are left out
 _SHORTEST = 0.3  # seconds; less would stop a right edit on a busy machine
 _NEXT = 3  # lines, from the one where the last right value is made
 _BEFORE = 8  # lines, to the one where the first wrong value is made: others may be other functions
@@ -122,11 +123,29 @@ class Candidates(Cancellable):
         found = self._reader.ask(self._about(), max(self._budget.left, 0.0))
         if found is None:
             return []
-        self._sources = dict(found["sources"])  # those of a notebook, without its magics
-        return [
-            Edit(source, tuple((start, end, new) for start, end, new in parts), *more)
-            for source, parts, *more in found["edits"]
-        ]
+        part = self._submission, dict(found["sources"]), self._raised
+        self._submission, self._sources = self._reruns.submission, dict(found["whole"])
+        self._raised = None
+        if to_leave_out := self._to_leave_out(_edits(found["beside"])):
+            return to_leave_out
+        self._submission, self._sources, self._raised = part
+        return _edits(found["edits"])
+
+    def _to_leave_out(self, beside: Sequence[Edit]) -> list[Edit]:
+        """Those of the edits, which leave out what is beside the answer, that help.
+
+        Most answers fail without all these statements too, which is one look.
+        """
+        again = [edit for edit in beside if edit.rule == "again"][-_AGAIN:]
+        if found := [edit for edit in again if self._look([edit])[0]]:
+            return found
+        suspects = [edit for edit in beside if edit.rule != "again"]
+        if not suspects or not self._look(suspects)[0]:
+            return []
+        while len(suspects) > 1:
+            some, others = suspects[: len(suspects) // 2], suspects[len(suspects) // 2 :]
+            suspects = others if self._look(others)[0] else some
+        return suspects
 
     def _fails_unedited(self) -> bool:
         """Whether the submission fails; takes all cells if it does so only with those left out."""
@@ -141,13 +160,18 @@ class Candidates(Cancellable):
     def _passes_unedited(self) -> bool:
         own = self._reruns.stage.file_name  # its text as UTF-8, whatever its bytes were
         source = own if own in self._sources else next(iter(self._sources))
-        no_edit = Edit(source, (), "", "", 0, 0, 0.0)
-        # Much depends on this look: it gets a worker of its own, and as much time as all others.
         self._raised = None
-        with closing(self._answers(no_edit, Budget(self._budget.left / 2))) as answers:
+        passes, self._raised = self._look([Edit(source, (), "", "", 0, 0, 0.0)])
+        return passes
+
+    def _look(self, edits: Sequence[Edit]) -> tuple[bool, int]:
+        """Whether what failed first passes with all these edits, and the statements that raised.
+
+        Much depends on this look: it gets a worker of its own, and as much time as all others.
+        """
+        with closing(self._answers(edits, Budget(self._budget.left / 2))) as answers:
             passes = self._passes(answers, [fact.case for fact in self.first])
-            self._raised = answers.raised_at_import
-            return passes
+            return passes, answers.raised_at_import
 
     def _about(self) -> dict[str, Any]:
         """The request for the edits."""
@@ -163,6 +187,7 @@ class Candidates(Cancellable):
             "what": "sent",
             "modules": sent_along("grader.diagnosis.repair.edits", MODULES),
             "sources": list(self._sources.items()),
+            "whole": list(all_sources(self._reruns.submission)),
             "targets": sorted({fact.target for fact in first if fact.target} or names),
             "others": [name for name in entries if name not in names],
             "lines": {name: sorted(own) for name, own in lines.items()},
@@ -174,17 +199,17 @@ class Candidates(Cancellable):
     def helps(self, edit: Edit) -> bool:
         """Whether the edited submission passes what failed first."""
         shortest = max(_SHORTEST, _PATIENCE * sum(fact.seconds for fact in self.first))
-        answers = self._answers(edit, Budget(min(shortest, self._budget.left)), self._looking())
+        answers = self._answers([edit], Budget(min(shortest, self._budget.left)), self._looking())
         return self._passes(answers, [fact.case for fact in self.first])
 
     def passes(self, edit: Edit) -> bool:
         """Whether the edited submission passes the stage, run as a submission is run."""
-        with closing(self._answers(edit, self._budget)) as answers:
+        with closing(self._answers([edit], self._budget)) as answers:
             return self._passes(answers, [*(fact.case for fact in self.first), *self._goal.rest])
 
     def also_passing(self, edit: Edit) -> frozenset[str]:
         """The other failing checks that the edited submission passes, as far as time allows."""
-        with closing(self._answers(edit, self._budget)) as answers:
+        with closing(self._answers([edit], self._budget)) as answers:
             return frozenset(
                 check for check, cases in self._goal.others.items() if self._passes(answers, cases)
             )
@@ -199,23 +224,23 @@ class Candidates(Cancellable):
             self._worker = self._reruns.interpreter.start()
         return self._worker
 
-    def _answers(self, edit: Edit, budget: Budget, worker: Worker | None = None) -> WorkerAnswers:
-        runs, submission = self._reruns, self._edited(edit)
+    def _answers(
+        self, edits: Sequence[Edit], budget: Budget, worker: Worker | None = None
+    ) -> WorkerAnswers:
+        runs, submission = self._reruns, self._edited(edits)
         importing = Import(runs.course, runs.stage, submission)
         answers = WorkerAnswers(runs.interpreter, importing, budget=budget, worker=worker)
         return self.begun(answers)
 
-    def _edited(self, edit: Edit) -> Submission:
-        text = edit.applied(self._sources[edit.source])
+    def _edited(self, edits: Sequence[Edit]) -> Submission:
+        texts = dict(self._sources)
+        for edit in reversed(edits):  # the last of a source first
+            texts[edit.source] = edit.applied(texts[edit.source])
         submission = self._submission
         if submission.cells is None:
-            return replace(submission, files={**submission.files, edit.source: text.encode()})
-        names = list(self._sources)
-        cells = (
-            text if name == edit.source else cell
-            for name, cell in zip(names, submission.cells, strict=True)
-        )
-        return replace(submission, cells=tuple(cells))
+            changed = {edit.source: texts[edit.source].encode() for edit in edits}
+            return replace(submission, files={**submission.files, **changed})
+        return replace(submission, cells=tuple(texts.values()))
 
     def _passes(self, answers: WorkerAnswers, cases: Sequence[Case]) -> bool:
         """Whether all pass; False if the edit makes one more cell fail."""
@@ -223,6 +248,14 @@ class Candidates(Cancellable):
         if self._raised is not None and answers.raised_at_import > self._raised:
             return False
         return all(fact.ending in FINE for fact in facts) and not answers.forbidden
+
+
+def _edits(data: Iterable[Sequence[Any]]) -> list[Edit]:
+    """The edits that came as JSON data."""
+    return [
+        Edit(source, tuple((start, end, new) for start, end, new in parts), *more)
+        for source, parts, *more in data
+    ]
 
 
 def asks_little(cause: Set[str], accepting: Set[str], others: int) -> bool:

@@ -7,9 +7,11 @@ there. So they import nothing but the standard library, each other, and what eve
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from grader.diagnosis.repair.edits import (
@@ -27,7 +29,6 @@ from grader.diagnosis.repair.edits.syntax import (
     DEFINITION,
     FUNCTION,
     is_of_self,
-    is_setting,
     is_words,
 )
 from grader.run.worker.loader import bound_names, without_magics
@@ -39,6 +40,7 @@ _MODULES = (definitions, statements, results, calls, operations, values)
 # The kinds of nodes that each rule is about, and the rule.
 _RULES: Sequence[tuple[Any, Any]] = [rule for module in _MODULES for rule in module.RULES]
 _BINDING = (*DEFINITION, ast.Assign, ast.AnnAssign)
+_HELD = (*DEFINITION, ast.Import, ast.ImportFrom)
 _READ = (ast.expr, ast.stmt, ast.keyword, ast.withitem, ast.comprehension)
 
 
@@ -73,14 +75,45 @@ def edits(
 def look(about: dict[str, Any]) -> dict[str, Any]:
     """What a worker answers, as JSON data: the sources, and the arguments of each `Edit`.
 
-    A notebook's `sources` come without their magics.
+    A notebook's `sources`, and those of the `whole` submission, come without their magics.
     """
-    sources = about["sources"]
+    sources, whole = about["sources"], about["whole"]
     if about["is_notebook"]:
-        sources = [(name, without_magics(text)) for name, text in sources]
+        sources, whole = (
+            [(name, without_magics(text)) for name, text in each] for each in (sources, whole)
+        )
     more = (about[key] for key in ("targets", "others", "lines", "signatures", "way"))
-    found = edits(sources, *more)
-    return {"sources": sources, "edits": [list(vars(edit).values()) for edit in found]}
+    found = {"edits": edits(sources, *more), "beside": beside(whole, about["is_notebook"])}
+    as_data = {key: [list(vars(edit).values()) for edit in each] for key, each in found.items()}
+    return {"sources": sources, "whole": whole, **as_data}
+
+
+def beside(sources: Sequence[tuple[str, str]], is_notebook: bool) -> list[Edit]:
+    """What the top level may do without, because it binds only names that are bound before.
+
+    A statement of the rule "beside" may change what all other code does; a definition, "again",
+    takes the place of an earlier one.
+    """
+    found: list[Edit] = []
+    bound = set(dir(builtins))
+    for name, text in sources:
+        bound = bound if is_notebook else set(dir(builtins))
+        tree = parsed(text, LONGEST)
+        if tree is None:
+            continue
+        source, starts = Source(text, tree), set()
+        for statement in tree.body:
+            own = set(bound_names(statement))
+            if isinstance(statement, DEFINITION) and own <= bound:
+                kind = "this definition, which replaces an earlier one"
+                changes = source.changed(statement, "pass", "again", kind)
+                found += [_edit(name, [change], 0.0) for change in changes]
+            elif own <= bound and not any(isinstance(each, _HELD) for each in ast.walk(statement)):
+                starts.add(source.span(statement)[0])
+            bound |= own
+        changes = (c for c in statements.left_out(tree, source, Scope()) if c.start in starts)
+        found += [_edit(name, [replace(change, rule="beside")], 0.0) for change in changes]
+    return found
 
 
 # --- what is read -----------------------------------------------------------------------------
@@ -100,8 +133,6 @@ def _reached(
         for statement in tree.body:
             if isinstance(statement, _BINDING):
                 tops |= dict.fromkeys(bound_names(statement), (len(trees), statement))
-            if is_setting(statement):
-                roots[len(trees)].append(statement)
         trees.append((name, text, tree))
     waiting = [target.split(".")[0] for target in targets]
     seen: set[str] = set()

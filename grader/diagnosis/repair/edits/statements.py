@@ -28,7 +28,7 @@ _IN_ORDER = (ast.Assign, ast.AugAssign, ast.Expr)
 _BLOCK = (*FUNCTION, ast.If, ast.For, ast.While, ast.With)
 
 
-def _left_out(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
+def left_out(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
     """`x = y` as `pass`"""
     for each in node.body:
         if isinstance(each, _KEPT) or is_words(each):
@@ -229,7 +229,7 @@ def _condition(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 
 RULES = (
-    (_BLOCK, _left_out),
+    (_BLOCK, left_out),
     ((ast.If, ast.For, ast.While, ast.With), _moved_out),
     (_BLOCK, _order),
     (FUNCTION, _alike),

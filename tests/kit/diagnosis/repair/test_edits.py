@@ -6,7 +6,7 @@ import json
 import pytest
 
 from grader.diagnosis.repair.edits.edit import Edit
-from grader.diagnosis.repair.edits.finding import edits, look
+from grader.diagnosis.repair.edits.finding import beside, edits, look
 
 
 def edits_of(source: str, target: str = "f", **more: object) -> list[Edit]:
@@ -194,11 +194,27 @@ def test_only_what_the_target_reaches_is_edited() -> None:
 
 
 def test_a_setting_for_all_code_is_the_first_suspect() -> None:
-    source = "torch.set_default_dtype(y)\ndef f(x):\n    torch.manual_seed(0)\n    return x.sum()\n"
-    whole, own = edits_of(source)[:2]
-    assert whole.applied(source).startswith("pass\ndef f(x)")
+    source = "def f(x):\n    torch.manual_seed(0)\n    return x.sum()\n"
+    own = edits_of(source)[0]
     assert own.applied(source).endswith("    pass\n    return x.sum()\n")
     assert own.kind == "this call of manual_seed, which is not needed"
+
+
+def test_what_stands_beside_may_go_if_it_binds_nothing_new() -> None:
+    kept = (
+        "'words'\nimport a\nn = 1\ntry:\n    import b\nexcept ImportError:\n    n = 2\n"
+        "def f(x):\n    return x\nclass C: pass\nfor i in n: pass\n"
+    )
+    gone = ["n = 3", "print(n)", "del a", "sum = 4", "a.b = f", "for n in f: pass", "f += 1"]
+    again = "def f(x):\n    return 2\n"
+    found = beside([("1", kept), ("2", "\n".join([*gone, again]))], True)
+    assert {each.source for each in found} == {"2"}
+    text = "\n".join([*gone, again])
+    assert [text[each.start : each.end] for each in found if each.rule == "beside"] == gone
+    [replaced] = [each for each in found if each.rule == "again"]
+    assert replaced.applied(text).endswith("f += 1\npass\n")
+    alone = beside([("1", kept), ("2", "n = 3\nn = 4\nprint(a)")], False)
+    assert [each.start for each in alone] == [6, 12]
 
 
 def test_the_line_of_an_exception_comes_first() -> None:
@@ -349,6 +365,7 @@ def test_there_may_be_nothing_to_edit(source: str) -> None:
 def test_edits_travel_as_data() -> None:
     source = "def f(x):\n    return x.sum(0)\n"
     about = {"sources": [("a.py", source)], "targets": ["f"], "is_notebook": False, "way": ""}
+    about["whole"] = about["sources"]
     told = json.dumps(look({**about, "others": [], "lines": {}, "signatures": {}}))
     again = [
         Edit(name, tuple((a, b, new) for a, b, new in parts), *more)

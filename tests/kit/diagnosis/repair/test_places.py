@@ -37,11 +37,39 @@ LOOPS = f"n = 3\n{DETACHED}".replace(
 KEEPS = DETACHED.replace(".detach()", "[:, : 99 - 99 * (len(calls) > 20)]").replace(
     "    B, T", "    calls.append(0)\n    B, T"
 )
-SETTING = (
-    "import torch",
-    "torch.set_default_device('meta')",
-    DETACHED.replace("x.detach()", "(x * torch.ones((), dtype=x.dtype))"),
-)
+ONES = DETACHED.replace("x.detach()", "(x @ torch.eye(D, dtype=x.dtype))")
+NEEDS_MATH = RIGHT.replace("-1)", "D // math.gcd(D, num_heads))")
+# What another cell does, and where it is pointed at.
+BESIDE = {
+    "a device": (
+        ("import torch", "torch.set_default_device('meta')", ONES),
+        "code cell 2, line 1: this statement",
+    ),
+    "a context": (
+        ("import torch", ONES, "x = 1", "cast = torch.autocast('cpu')\ncast.__enter__()\nx = 2"),
+        "code cell 4, line 2: this statement",
+    ),
+    "a name of a module": (
+        ("import math\nimport torch", NEEDS_MATH, "n = 5\nmath = 3\nn = 6\nprint(n)"),
+        "code cell 3, line 2: this statement",
+    ),
+    "a name that is deleted": (
+        ("import math", NEEDS_MATH, "print(1)\ndel math"),
+        "code cell 3, line 2: this statement",
+    ),
+    "a loop": (
+        (
+            "import math",
+            NEEDS_MATH,
+            "while False:\n    pass\nfor math in range(3):\n    print(math)",
+        ),
+        "code cell 3, line 3: this block",
+    ),
+    "another definition": (
+        (RIGHT, "def split_heads(x):\n    return x"),
+        "code cell 2, line 1: this definition, which replaces an earlier one",
+    ),
+}
 SECONDS = 60.0  # far more than it takes: the machine may be busy
 
 FILE = Submission("file", {STAGE.file_name: DETACHED.encode()})
@@ -54,7 +82,7 @@ SUBMISSIONS = {
     "file": FILE,
     "windows": Submission("windows", {STAGE.file_name: DETACHED.replace("\n", "\r\n").encode()}),
     "notebook": Submission("notebook", {}, cells=CELLS[:2]),
-    "setting": Submission("setting", {}, cells=SETTING),
+    **{name: Submission(name, {}, cells=cells) for name, (cells, _) in BESIDE.items()},
     "right": Submission("right", {STAGE.file_name: RIGHT.encode()}),
     "keeps": Submission("keeps", {STAGE.file_name: f"calls = []\n{KEEPS}".encode()}),
     "latin": Submission(
@@ -117,9 +145,10 @@ def test_it_points_at_the_call_that_is_too_much(
     assert found.kind is Kind.SYMPTOM  # what the numbers tell stays beside the place
 
 
-def test_a_setting_in_another_cell_is_pointed_at(reports: dict[str, Report]) -> None:
-    first = place(reports["setting"]).place.splitlines()[0]
-    assert first == "code cell 2, line 1: this call of set_default_device, which is not needed"
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_another_cell_does_is_pointed_at(reports: dict[str, Report], name: str) -> None:
+    found = reports[name].stages[0].causes[0].show.diagnosis
+    assert found is not None and found.place.startswith(BESIDE[name][1])
 
 
 def test_an_edit_that_only_makes_a_cell_fail_repairs_nothing(reports: dict[str, Report]) -> None:
