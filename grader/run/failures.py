@@ -18,6 +18,7 @@ from grader.types.text import safe
 
 _MISSING = re.compile(r"name '(\w+)' is not defined")
 _MESSAGE_CAP = 2000
+_MOST_CELLS = 100_000
 # What CUDA says of an error; a page of advice about the driver and the allocator follows.
 _OF_CUDA = re.compile(
     r"(CUDA error: [^\n]+|CUDA out of memory\. Tried to allocate [\d.]+ \w+)\b.*", re.DOTALL
@@ -121,6 +122,8 @@ def told(error: dict[str, Any]) -> str:
     module, missing = error.get("module"), _MISSING.match(message)
     if isinstance(module, str) and module.isidentifier() and missing:
         plain = f"{module}.py defines it: write `from {module} import {missing[1]}` at the top"
+    if type(later := error.get("later")) is int and 0 < later < _MOST_CELLS:
+        plain = f"code cell {later} defines or imports it, but runs after this one: move it up"
     if plain:
         first = first.partition(", but expected one of:\n")[0]  # of torch's signatures
     cause = error.get("cause")

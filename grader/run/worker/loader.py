@@ -116,6 +116,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         else:
             names = module.__dict__
             names.update(display=_ignore, get_ipython=_Nothing, grade_here=_ignore)
+            made_by = dict.fromkeys(names, 0)  # the number of the cell that first made each name
             future = 0  # in Jupyter a cell's imports from __future__ also affect the next cells
             for number, cell in enumerate(cells, start=1):
                 name, text = f"code cell {number}", without_magics(cell)
@@ -127,9 +128,15 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                     else:
                         _run(code, names)
                 except BaseException as error:  # noqa: BLE001 - sys.exit ends a cell too
-                    errors.append({**describe(error, self.line), "source": cell[:20_000]})
+                    about = {"source": cell[:20_000], "number": number}
+                    errors.append({**describe(error, self.line), **about})
                     with suppress(BaseException):
                         of_definitions += self._define(name, text, _last_line(error, name), names)
+                made_by |= dict.fromkeys(names.keys() - made_by.keys(), number)
+            for each in errors:
+                missing = re.match(r"name '(\w+)' is not defined", each["message"])
+                if missing and made_by.get(missing[1], 0) > each["number"]:
+                    each["later"] = made_by[missing[1]]
         for patch in self._patches.values():
             patch(module)
         return module, errors + of_definitions

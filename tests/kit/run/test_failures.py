@@ -78,3 +78,9 @@ def test_the_names_of_a_line_are_told_and_nothing_that_is_no_name() -> None:
         "  here      x is [2 x 3], self.mask is [4 numbers] bool, n is 3"
     ]
     assert here_told(here[2:5] + here[6:]) == here_told("passed") == here_told([]) == []
+
+
+def test_a_name_that_a_later_cell_makes_is_looked_for_there() -> None:
+    error = {"type": "NameError", "message": "name 'nn' is not defined", "later": 7}
+    assert "code cell 7 defines or imports it, but runs after this one" in told(error)
+    assert "nothing here is called nn" in told({**error, "later": 10**9})

@@ -258,6 +258,13 @@ def test_a_cell_that_fails_does_not_stop_the_next(load: Load, bad: str) -> None:
     assert error["source"] == bad and error["type"]
 
 
+def test_which_later_cell_makes_what_a_cell_lacks_is_told(load: Load) -> None:
+    sources = ("class A(n.B): pass", "n", "import math as n\nx = 1", "n = 2", "del x", "x", "y")
+    _, errors = cells(load, *sources)
+    told = [(error["source"], error.get("later")) for error in errors[:4]]
+    assert told == [("class A(n.B): pass", 3), ("n", 3), ("x", None), ("y", None)]
+
+
 def test_what_a_cell_did_before_it_failed_stays(load: Load) -> None:
     module, errors = cells(load, "x = 1\n1 / 0\nx = 2")
     assert module.x == 1
