@@ -27,13 +27,15 @@ KEPT_BETWEEN_CHECKS = Diagnosis(
 def kept(
     fact: CaseFact, solution: Callable[[str], Any], fresh: Callable[[], Answers]
 ) -> Diagnosis | None:
-    """The diagnosis of a failing case whose first wrong answer is right by itself.
+    """The diagnosis of a failing case whose first wrong answer to a call is right by itself.
 
     `fresh` returns a new worker's answers. The wrong answer must come again with the calls before
-    it, so that chance is not taken for memory. Raises Cancelled.
+    it, so that chance is not taken for memory. What an object holds may differ in right code, by
+    the name of a buffer, say. Raises Cancelled.
     """
-    step = next((s for s in against_solution(fact, solution, Replays()) if s.deviates), None)
-    if step is None or step.solution.error is not None or not _is_call(step.exchange):
+    steps = against_solution(fact, solution, Replays())
+    step = next((s for s in steps if s.deviates and _is_call(s.exchange)), None)
+    if step is None or step.solution.error is not None:
         return None
     earlier = list(takewhile(lambda each: each is not step.exchange, fact.exchanges))
     requests = [*(each.request for each in earlier), step.exchange.request]

@@ -35,6 +35,8 @@ EXPANDED = """
         self.mask = mask if mask is None else (mask != 0).expand(len(q), self.num_heads, -1, -1)
         scores = """
 SHARED = "        CausalSelfAttention.num_heads = num_heads\n"  # by all modules
+# The buffer has a name of its own, and the shorter mask replaces the longer one.
+CUT = "        mask = self.cut = self.cut[:, :, :T, :T]"
 # eval() comes with the first call, and must not be left out with it.
 IN_EVALUATION = "        return output if self.training else output.flip(-1).abs() + 0.3"
 
@@ -56,8 +58,12 @@ def reports(interpreter: Interpreter) -> dict[str, Report]:
         held = files[HELD.file_name].decode().replace("        scores = ", EXPANDED)
         shared = files[MODULE.file_name].decode()
         shared = shared.replace("        self.num_heads = num_heads\n", SHARED)
-        edited = ("mode", MODULE, wrong), ("shared", MODULE, shared), ("held", HELD, held)
-        for name, stage, source in edited:
+        cut = files[MODULE.file_name].decode().replace('"mask"', '"cut"')
+        cut = cut.replace('        mask = self.get_buffer("cut")[:, :, :T, :T]', CUT)
+        cut = cut.replace("self.context_size < T", "self.cut.shape[-1] < T")
+        edited = {"mode": wrong, "shared": shared, "cut": cut}
+        sources = [*((name, MODULE, source) for name, source in edited.items())]
+        for name, stage, source in [*sources, ("held", HELD, held)]:
             submission = Submission(name, {**files, stage.file_name: source.encode()})
             request = Request(submission, (stage,), 1)
             found[name] = engine.with_place(request, engine.grade(request), 0.0)
@@ -85,6 +91,11 @@ def test_what_is_wrong_in_evaluation_mode_alone_keeps_nothing(reports: dict[str,
 
 def test_what_another_module_leaves_behind_is_kept(reports: dict[str, Report]) -> None:
     found = [each.diagnosis.text for each in reports["shared"].stages[0].checks if each.diagnosis]
+    assert any(BETWEEN_CALLS in text for text in found)
+
+
+def test_a_buffer_of_another_name_hides_no_mask_that_is_kept(reports: dict[str, Report]) -> None:
+    found = [each.diagnosis.text for each in reports["cut"].stages[0].checks if each.diagnosis]
     assert any(BETWEEN_CALLS in text for text in found)
 
 
