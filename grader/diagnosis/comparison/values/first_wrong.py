@@ -90,6 +90,8 @@ def first_wrong(
         return there.scaled("", code) if len(following) == 1 else None
     right, order = there.right(code)
     if not following:
+        if not order and there.is_of_other_shape(there.reached[-1]):
+            return None
         end = f"{order}." if order else ": what is wrong comes after that, or beside it."
         return _told("the end", right + end)
     if missing:
@@ -143,6 +145,12 @@ class _There:
 
     def _is_there(self, value: Right) -> bool:
         return _is_there(self.found.get(value.name))
+
+    def is_of_other_shape(self, value: Right) -> bool:
+        """Whether all numbers of a value are in one tensor, with other axes than the value has."""
+        known = self.found[value.name]
+        array = self._made[known.place].array if known is not None else value.array
+        return bool(array.size == value.array.size and array.shape != value.array.shape)
 
     def is_nearly(self, value: Right) -> bool:
         """Whether a tensor is too near to the value to be called another."""

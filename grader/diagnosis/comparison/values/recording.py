@@ -227,14 +227,16 @@ def _has_the_parameters(exchanges: Sequence[Exchange], call: Exchange) -> bool:
 def _is_wrong(step: Step, noted: Noted) -> bool:
     """Whether both sides gave an answer, and the learner's numbers are not the solution's.
 
-    The last right value may ask for more precision than its dtype.
+    The last right value may ask for more precision than its dtype. A single result that has its
+    numbers may be of another dtype: then no number on the way is wrong.
     """
     if step.learner.error or step.solution.error:
         return False
+    results = [wide(array) for array in arrays(step.learner.value)]
+    are_right = [bool(noted) and is_answer(noted[-1], result) for result in results]
     if step.deviates and not equal(step.learner.value, step.solution.value):
-        return True
-    answers = map(wide, arrays(step.learner.value))
-    return bool(noted) and not any(is_answer(noted[-1], answer) for answer in answers)
+        return are_right != [True]
+    return bool(noted) and not any(are_right)
 
 
 def noting(way: Way, own: Any, noted: Noted) -> Any:

@@ -92,6 +92,11 @@ TOLD: dict[str, tuple[list[Any], str | None]] = {
         [Q, OUT],
         f"{GETS}the output right (f.py, line 1): what is wrong comes after that, or beside it.",
     ),
+    "all is right, with an axis too many": ([Q, OUT, OUT[None]], None),
+    "all is right, with an axis too many for a while": (
+        [Q, OUT[None], OUT],
+        f"{GETS}the output right (f.py, line 2): what is wrong comes after that, or beside it.",
+    ),
     "one beside it is there in other places": (
         [K.reshape(2, 4, 3).transpose(0, 2, 1), Q],
         (

@@ -106,6 +106,15 @@ def test_a_value_may_ask_for_more_precision_than_its_dtype(interpreter: Interpre
         assert any(text.startswith(expected[name]) for text in texts), texts
 
 
+def test_no_value_is_told_of_a_right_result_in_another_dtype(interpreter: Interpreter) -> None:
+    stage = COURSE.stage("half_precision")
+    solution = solution_files(COURSE)[stage.file_name].decode()
+    sources = {"kept_wide": solution.replace("v.to(wide)).to(v.dtype)", "v.to(wide))")}
+    [(before, after)] = graded(interpreter, stage, sources).values()
+    assert any(check.diagnosis for check in before.stages[0].checks)
+    assert after.stages == before.stages
+
+
 def test_what_the_result_and_the_tensor_have_in_common_is_told_once() -> None:
     symptom = Diagnosis("symptom:order", "Your result is in reverse order.")
     value = "Your f gets a right, but not b. In f.py, line 2, your tensor is {}."
