@@ -241,8 +241,8 @@ def half_float64_lost(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = Non
 @misconception(
     "half_float32_out",
     replaces="stable_attention",
-    says="Your result is float32. The next layer has weights in half precision and would refuse "
-    "it: return the dtype of the inputs.",
+    says="You compute in float32 whatever the inputs are, and your result stays float32. Compute "
+    "in the wider of float32 and their dtype, and return theirs.",
     hint=4,
 )
 def half_float32_out(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -722,8 +722,9 @@ def normalised(got: tuple[Tensor, Tensor], expected: tuple[Tensor, Tensor]) -> b
 @symptom(
     "mha_weights_of_five_axes",
     of="MultiHeadAttention",
-    says="With this mask your weights have five axes instead of four. A mask needs no further "
-    "axis: it already lines up with the scores, counted from the last axis.",
+    says="With this mask your weights have five axes instead of four. A mask lines up with the "
+    "scores of all heads, [B, H, Tq, Tk], as it is, counted from the last axis. The scores of a "
+    "single head need only that head's part of it.",
     hint=5,
 )
 def weights_of_five_axes(
