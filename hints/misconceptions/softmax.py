@@ -300,9 +300,9 @@ def softmax_cut_off_guarded(scores: Tensor) -> Tensor:
 @misconception(
     "softmax_mean_shift",
     replaces="attention_weights",
-    says="You subtract each row's mean. exp still overflows if a score is far above it, and inf / "
-    "inf is NaN; a row with a blocked key has the mean -inf and is NaN too. Subtract the row's "
-    "largest score, and handle blocked rows separately.",
+    says="You subtract each row's mean, or its smallest score. exp still overflows if a score is "
+    "far above that, and inf / inf is NaN; in a row with a blocked key it is -inf, so the row is "
+    "NaN too. Subtract the row's largest score, and handle blocked rows separately.",
     hint=2,
 )
 def softmax_mean_shift(scores: Tensor) -> Tensor:

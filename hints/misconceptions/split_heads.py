@@ -57,6 +57,19 @@ def split_reshape_scrambles(x: Tensor, num_heads: int) -> Tensor:
 
 
 @misconception(
+    "split_turned_reshape",
+    replaces="split_heads",
+    says="You swap tokens and features, and then reshape to [B, H, T, d_k], which does not swap "
+    "them back: tokens and features are mixed. Cut the feature axis first, then swap tokens and "
+    "heads.",
+    hint=3,
+)
+def split_turned_reshape(x: Tensor, num_heads: int) -> Tensor:
+    B, T, _ = x.shape
+    return x.transpose(1, 2).reshape(B, num_heads, T, _head_width(x, num_heads))
+
+
+@misconception(
     "split_wrong_axes_swapped",
     replaces="split_heads",
     says="You swap the last two axes after cutting the features, so d_k and H change places. The "
