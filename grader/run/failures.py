@@ -14,11 +14,12 @@ from typing import Any
 
 from grader.run.error_words import plain_words
 from grader.run.traceback_words import error_name, frames_told, marked
-from grader.types.text import safe
+from grader.types.text import safe, safe_line
 
 _MISSING = re.compile(r"name '(\w+)' is not defined")
 _MESSAGE_CAP = 2000
 _MOST_CELLS = 100_000
+_NAME_CAP = 100  # characters
 # What CUDA says of an error; a page of advice about the driver and the allocator follows.
 _OF_CUDA = re.compile(
     r"(CUDA error: [^\n]+|CUDA out of memory\. Tried to allocate [\d.]+ \w+)\b.*", re.DOTALL
@@ -122,8 +123,12 @@ def told(error: dict[str, Any]) -> str:
     module, missing = error.get("module"), _MISSING.match(message)
     if isinstance(module, str) and module.isidentifier() and missing:
         plain = f"{module}.py defines it: write `from {module} import {missing[1]}` at the top"
-    if type(later := error.get("later")) is int and 0 < later < _MOST_CELLS:
-        plain = f"code cell {later} defines or imports it, but runs after this one: move it up"
+    match error:
+        case {"later": int(cell)} if 0 < cell < _MOST_CELLS:
+            plain = f"code cell {cell} defines or imports it, but runs after this one: move it up"
+        case {"set_by": [str(name), int(cell)]} if 0 < cell < _MOST_CELLS:
+            who = f"code cell {cell} was the last to set {safe_line(name[:_NAME_CAP])}"
+            plain = f"{plain}; {who}" if plain else who
     if plain:
         first = first.partition(", but expected one of:\n")[0]  # of torch's signatures
     cause = error.get("cause")

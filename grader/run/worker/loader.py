@@ -33,6 +33,7 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._files = dict(files)
         self._patches = dict(patches)
         self._lines: dict[str, list[str]] = {}
+        self.reset_by: dict[str, int] = {}  # the last cell that sets each name that several set
 
     def install(self) -> None:
         """Put the submission's modules first in the search order of `import`."""
@@ -116,7 +117,8 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         else:
             names = module.__dict__
             names.update(display=_ignore, get_ipython=_Nothing, grade_here=_ignore)
-            made_by = dict.fromkeys(names, 0)  # the number of the cell that first made each name
+            values = _ids(names)
+            set_by: dict[str, list[int]] = {}  # the numbers of the cells that set each name
             future = 0  # in Jupyter a cell's imports from __future__ also affect the next cells
             for number, cell in enumerate(cells, start=1):
                 name, text = f"code cell {number}", without_magics(cell)
@@ -132,11 +134,16 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                     errors.append({**describe(error, self.line), **about})
                     with suppress(BaseException):
                         of_definitions += self._define(name, text, _last_line(error, name), names)
-                made_by |= dict.fromkeys(names.keys() - made_by.keys(), number)
+                before, values = values, _ids(names)
+                for key in values:
+                    if values[key] != before.get(key):
+                        set_by.setdefault(key, []).append(number)
             for each in errors:
                 missing = re.match(r"name '(\w+)' is not defined", each["message"])
-                if missing and made_by.get(missing[1], 0) > each["number"]:
-                    each["later"] = made_by[missing[1]]
+                first = set_by.get(missing[1], [0])[0] if missing else 0
+                if first > each["number"]:
+                    each["later"] = first
+            self.reset_by = {key: by[-1] for key, by in set_by.items() if len(by) > 1}
         for patch in self._patches.values():
             patch(module)
         return module, errors + of_definitions
@@ -181,6 +188,11 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._lines[file] = text.split("\n")  # not splitlines: it would split at a form feed
         linecache.cache[file] = (len(text), None, [line + "\n" for line in self._lines[file]], file)
         return compile(source, file, "exec", flags, dont_inherit=True)
+
+
+def _ids(names: Mapping[str, Any]) -> dict[str, int]:
+    """The ids of the values, which it keeps none of alive."""
+    return {name: id(value) for name, value in list(names.items())}
 
 
 def _drop_stubs(made: Iterable[str], names: dict[str, Any]) -> None:

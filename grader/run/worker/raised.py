@@ -23,6 +23,7 @@ _OF_VALUES = (RuntimeError, ValueError, IndexError, AssertionError)
 _TARGETS = re.compile(r"[\w\s,()*]+=(?!=)")  # what a line assigns to still has an older value
 # A name that is not called, no keyword of a call, and no attribute but of self.
 _NAME = re.compile(r"(?<![\w.'\"])((?:self\.)?[^\W\d]\w*)\b(?!\s*(?:\(|=[^=]))")
+_ROOT = re.compile(r"[^\W\d]\w*")  # of an expression: the name before the first point
 _MOST_NAMES = 5
 _MOST_AXES = 8
 _LARGE = 10**9
@@ -76,6 +77,10 @@ def describe(
             frames = [{**place, "text": text.strip()[:_LINE_CAP], **caret}]
     else:
         message += _suggestion(error)
+        if own is not None and isinstance(error, (AttributeError, TypeError)):
+            root = _ROOT.match(frames[-1]["text"][frames[-1].get("caret", (0, 0))[0] :])
+            if root and own.tb_next is None and _is_global(root[0], own.tb_frame.f_code):
+                frames[-1]["root"] = root[0]
         is_of_values = isinstance(error, _OF_VALUES) and not isinstance(error, RecursionError)
         if own is not None and is_of_values:
             begin, count = frames[-1].get("caret", (0, 0))
@@ -93,6 +98,13 @@ def describe(
             and (code is None or _is_one_statement(code))
         ),
     }
+
+
+def _is_global(name: str, code: CodeType) -> bool:
+    """Whether a function may mean a global name, and no variable, by it."""
+    return (
+        name in code.co_names and name not in code.co_varnames + code.co_cellvars + code.co_freevars
+    )
 
 
 def is_stub(value: Any) -> bool:

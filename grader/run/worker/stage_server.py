@@ -122,8 +122,11 @@ class StageServer:
     def _cause(self, error: dict[str, Any]) -> dict[str, Any]:
         """What the name that an error misses needs: the failed cell, or the file to import.
 
-        A name of the object needs neither.
+        A name of the object needs neither. Of a global name that several cells set, the last one.
         """
+        root = error["frames"][-1].get("root") if error["frames"] else None
+        if self._loader is not None and root in self._loader.reset_by:
+            return {"set_by": [root, self._loader.reset_by[root]]}
         unless = r"(?!\. Did you mean: 'self\.)"
         missing = re.match(rf"name '(\w+)' is not defined{unless}", error["message"])
         if missing and error["type"] == "NameError":

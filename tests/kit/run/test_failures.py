@@ -84,3 +84,10 @@ def test_a_name_that_a_later_cell_makes_is_looked_for_there() -> None:
     error = {"type": "NameError", "message": "name 'nn' is not defined", "later": 7}
     assert "code cell 7 defines or imports it, but runs after this one" in told(error)
     assert "nothing here is called nn" in told({**error, "later": 10**9})
+
+
+def test_the_last_cell_that_sets_a_global_name_is_told() -> None:
+    error = {"type": "AttributeError", "message": "'int' object has no attribute 'sqrt'"}
+    said = told({**error, "set_by": ["math", 7]})
+    assert "this is a plain int, and neither a tensor nor a layer; code cell 7 was the last" in said
+    assert "cell" not in told({**error, "set_by": ["math", 10**9]})

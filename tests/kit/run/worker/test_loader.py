@@ -265,6 +265,19 @@ def test_which_later_cell_makes_what_a_cell_lacks_is_told(load: Load) -> None:
     assert told == [("class A(n.B): pass", 3), ("n", 3), ("x", None), ("y", None)]
 
 
+def test_the_last_cell_that_sets_a_name_anew_is_known(load: Load) -> None:
+    loader = load({})
+    sources = (
+        "import math, json\nx = []",
+        "import math",
+        "math = 3",
+        "x.append(1)",
+        "math = 3\n1 / 0",
+    )
+    loader.run_script(sources, "", [])
+    assert loader.reset_by == {"math": 3}
+
+
 def test_what_a_cell_did_before_it_failed_stays(load: Load) -> None:
     module, errors = cells(load, "x = 1\n1 / 0\nx = 2")
     assert module.x == 1

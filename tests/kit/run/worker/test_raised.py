@@ -188,6 +188,22 @@ def test_too_many_names_are_not_searched_for_one(count: int, is_searched: bool) 
     assert ("Did you mean" in error["message"]) is is_searched
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 does not say where in a line")
+@pytest.mark.parametrize(
+    ("body", "root"),
+    [
+        ("return 1 + math.sqrt(2)", "math"),
+        ("return math(2)", "math"),
+        ("x = 2; return x.sqrt()", None),
+        ("math = 2; return math.sqrt(2)", None),
+        ("return g(lambda math: math.sqrt(2), 3)", None),
+    ],
+)
+def test_the_global_name_whose_value_does_not_fit_is_told(body: str, root: str | None) -> None:
+    error = error_of(f"math = 3\ndef g(h, x): return h(x)\ndef f():\n    {body}")
+    assert error["frames"][-1].get("root") == root
+
+
 def test_a_syntax_error_points_at_its_line() -> None:
     source = "x = 1\n  def f(:\n"
     try:
