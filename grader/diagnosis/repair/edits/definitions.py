@@ -109,7 +109,11 @@ def _self(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
 
 
 def _return(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
-    """At the end, `print(x)` and `x` as `return x`, `x = y` as `x = y; return x`"""
+    """At the end, `print(x)` and `x` as `return x`, `x = y` as `x = y; return x`
+
+    After an `if` without `else`, in a function that returns something, `return` of the first
+    parameter.
+    """
     last = node.body[-1]
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         call = last.value
@@ -117,10 +121,15 @@ def _return(node: Any, source: Source, scope: Scope) -> Iterator[Change]:
             new, kind = f"return {source.code(call.args[-1])}", "this print, which returns nothing"
             yield from source.changed(last, new, "return", kind)
     returns = any(isinstance(each, ast.Return) and each.value for each in own(node))
-    if returns or node.name == "__init__":
-        return
     kind = "the end of this function, which returns nothing"
     start, end = source.span(last)
+    names = [each.arg for each in node.args.args if each.arg != "self"]
+    if returns and isinstance(last, ast.If) and not last.orelse and names:
+        new = f"\n{' ' * last.col_offset}return {names[0]}"
+        after = "this if, after which nothing is returned"
+        yield Change(end, end, new, "return", after, (start, end))
+    if returns or node.name == "__init__":
+        return
     if isinstance(last, ast.Expr) and not is_words(last):
         yield Change(start, start, "return ", "return", kind, (start, end))
     if isinstance(last, ast.Assign) and isinstance(last.targets[0], (ast.Name, ast.Tuple)):

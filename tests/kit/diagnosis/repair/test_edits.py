@@ -86,6 +86,7 @@ REPAIRS = [
     ("x *= y\n    return x", "x *= y", "x = x * (y)\n    return x"),
     ("x = x * y", "x = x * y", "x = x * y\n    return x"),
     ("print(x)", "print(x)", "return x"),
+    ("if a:\n        return y", "if a:\n        return y", "if a:\n        return y\n    return x"),
     ("y = g(x)\n    x = h(y)\n    return x", "x = h(y)", "y = h(x)\n    x = g(y)\n    return x"),
     ("if x.any():\n        return y\n    return x", "x.any()", "pass\n    return x"),
     (
