@@ -274,10 +274,14 @@ class Report:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The modules that the code needs and cannot import, because they are not here."""
+        """The modules that the code needs and cannot import, because they are not here.
+
+        Those of the course's own stages are not among them: nobody installs these.
+        """
+        own = {stage.slug for stage in self.stages}
         messages = (check.message for stage in self.stages for check in stage.checks)
         names = (name for text in messages if _NOT_HERE in text for name in _MODULE.findall(text))
-        return tuple(dict.fromkeys(names))
+        return tuple(name for name in dict.fromkeys(names) if name not in own)
 
     @property
     def for_instructors(self) -> tuple[str, ...]:

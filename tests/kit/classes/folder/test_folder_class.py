@@ -289,11 +289,12 @@ def test_a_library_that_is_missing_is_named_and_what_needs_it_regraded_once_it_i
     course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grade: Typed
 ) -> None:
     out, lib = tmp_path / "results", tmp_path / "lib"
-    hand_in(tmp_path / "class", ann=RIGHT, bob=f"import a_library\n{RIGHT}")
+    hand_in(tmp_path / "class", ann=RIGHT, bob=f"import a_library\n{RIGHT}", eve=RIGHT)
+    (tmp_path / "class" / "eve" / "moving_average.py").unlink()
     grade_class(course, out, tmp_path / "class")
     notes = {student: row["notes"] for student, row in gradebook(out).items()}
     assert notes["bob"].startswith("a_library is neither submitted nor installed here: if ")
-    assert notes["ann"] == ""
+    assert notes["ann"] == notes["eve"] == ""
     regrade = (*class_of(course, out), "--regrade", "--yes")
     assert "nothing to regrade" in grade(*regrade)
     write_files(lib, {"a_library.py": ""})
