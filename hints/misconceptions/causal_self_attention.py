@@ -182,13 +182,25 @@ class NotRegistered(_Base):
 @misconception(
     "csa_mask_is_parameter",
     replaces="CausalSelfAttention",
-    says="Your mask is a parameter, so an optimiser would try to train it. Register a fixed "
-    "tensor as a buffer.",
+    says="Your mask is a parameter, though nothing in it is learnt. Register it as a buffer, "
+    "which moves with the module just as well.",
     hint=2,
 )
 class MaskIsParameter(_Base):
     def make_mask(self, size: int) -> None:
         self.mask = nn.Parameter(self.later(size).float(), requires_grad=False)
+
+
+@misconception(
+    "csa_mask_is_trained",
+    replaces="CausalSelfAttention",
+    says="Your mask is a parameter, so it is among those that an optimiser gets to train. "
+    "Register it as a buffer, which moves with the module just as well.",
+    hint=2,
+)
+class MaskIsTrained(_Base):
+    def make_mask(self, size: int) -> None:
+        self.mask = nn.Parameter(self.later(size).float())
 
 
 @misconception(
