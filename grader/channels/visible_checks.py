@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import symtable
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from grader.read.course_file import FILE_NAME
 from grader.read.faults import fault_of
@@ -25,7 +25,7 @@ def visible_checks(source: str, stage: Stage) -> str:
     if `visible` names a missing check, and if the kept code mentions a hidden check.
     """
     place = stage.place(stage.check_file)
-    source = source.replace("\r\n", "\n")
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as error:
@@ -44,7 +44,7 @@ def visible_checks(source: str, stage: Stage) -> str:
     before: ast.stmt | None = None
     for node in kept:
         parts.append("\n" * _distance(before, node, lines))
-        parts.append(_text(node, source, stage.visible))
+        parts.append(_text(node, lines, stage.visible))
         before = node
     text = "".join(parts) + "\n"
     for name in checks:
@@ -151,7 +151,7 @@ def _last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _text(node: ast.stmt, source: str, visible: Collection[str]) -> str:
+def _text(node: ast.stmt, lines: Sequence[str], visible: Collection[str]) -> str:
     """A statement as in the source, but without a hidden stand-in."""
     decorators = node.decorator_list if isinstance(node, _Function | ast.ClassDef) else []
     parts = []
@@ -161,8 +161,16 @@ def _text(node: ast.stmt, source: str, visible: Collection[str]) -> str:
             shown = ast.Call(decorator.func, decorator.args, keywords)
             parts.append(f"@{ast.unparse(shown)}")
         else:
-            parts.append(f"@{ast.get_source_segment(source, decorator)}")
-    return "\n".join([*parts, ast.get_source_segment(source, node) or ""])
+            parts.append(f"@{_segment(decorator, lines)}")
+    return "\n".join([*parts, _segment(node, lines)])
+
+
+def _segment(node: ast.stmt | ast.expr, lines: Sequence[str]) -> str:
+    """The code of a node. `ast.get_source_segment` splits the whole source again each time."""
+    code = [line.encode() for line in lines[node.lineno - 1 : node.end_lineno]]
+    code[-1] = code[-1][: node.end_col_offset]  # columns count bytes
+    code[0] = code[0][node.col_offset :]
+    return b"\n".join(code).decode()
 
 
 def _names_hidden(decorator: ast.Call, visible: Collection[str]) -> bool:

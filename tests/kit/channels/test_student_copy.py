@@ -133,6 +133,11 @@ def test_what_a_name_is_changed_by_goes_along() -> None:
     assert "A = [1]\nB = 2\nA += [B]\npytestmark = B\n" in kept
 
 
+def test_a_statement_ends_where_its_code_does_in_any_script() -> None:
+    source = "é = 'ü'; A = ['é',\n'ß']; B = 2  # beside\n\ndef test_a():\n    assert A\n"
+    assert f"{FIRST}\n\nA = ['é',\n'ß']\n" in shown("a", source=source)
+
+
 def test_no_visible_check_leaves_a_file_without_any() -> None:
     assert shown() == '"""Fold a sheet: its checks run on submission; none is visible."""\n'
 
