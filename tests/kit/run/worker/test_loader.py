@@ -265,7 +265,7 @@ def test_which_later_cell_makes_what_a_cell_lacks_is_told(load: Load) -> None:
     assert told == [("class A(n.B): pass", 3), ("n", 3), ("x", None), ("y", None)]
 
 
-def test_the_last_cell_that_sets_a_name_anew_is_known(load: Load) -> None:
+def test_the_last_cell_to_set_a_name_again_is_known(load: Load) -> None:
     loader = load({})
     sources = (
         "import math, json\nx = []",
